@@ -1,0 +1,25 @@
+//! What can happen to a model call and to an agent, and what a hook may answer.
+//!
+//! - [`catalogue`]: the one table of all events; validation, dispatch, documentation and JSON Schema read it.
+//! - [`profile`]: how a published system's hooks differ from native ones.
+//! - [`input`]: what a hook is told. [`message`]: the chat inside of it.
+//! - [`output`]: what a hook may answer. [`verdict`]: what all hooks of one event decided together.
+//!
+//! No IO, no async runtime, no dependency but serde: everything else in the workspace stands on this crate.
+//! A new event is a row in [`catalogue`], a new payload field a row in [`input`].
+
+pub mod catalogue;
+pub mod input;
+pub mod message;
+pub mod output;
+pub mod profile;
+pub mod verdict;
+
+pub use catalogue::{Capabilities, Decides, Event, EventSpec, Rewrite, Subject};
+pub use input::Input;
+pub use message::{FunctionCall, Image, Message, ToolCall};
+pub use output::{Block, HookSpecificOutput, Output, Permission, PermissionDecision};
+pub use profile::Profile;
+pub use verdict::{
+    Decision, FailureKind, ModelOutput, Notice, Outcome, OutcomeKind, Refusal, Rewritten, Verb, Verdict,
+};
