@@ -1,0 +1,27 @@
+//! Recognises secrets in text and redacts them.
+//!
+//! [`find()`] names every secret in a text, [`redact()`] replaces each by [`MARKER`]. What is recognised is one
+//! table, [`rules()`]: the published formats of some two hundred vendors' keys, and a few shapes that need no vendor.
+//!
+//! Most text holds no secret, so most of the work is to be sure of that quickly. Nearly every secret stands in a run of at
+//! least sixteen token characters, which prose seldom has: `run` finds those runs, `assignment` tells what name
+//! a run is the value of, `prefilter` picks the rules whose literals are there, and only those rules' patterns
+//! are compiled and tried. A few shapes that need no run (a private key, a password in a URL) are found by a literal.
+//!
+//! The result is the same as trying each rule at each byte; the time is linear in the text. No IO, no runtime.
+
+mod assignment;
+mod find;
+mod prefilter;
+mod redact;
+mod rule;
+mod rules;
+mod run;
+
+#[cfg(test)]
+mod tests;
+
+pub use find::{Finding, find};
+pub use redact::{MARKER, redact, redact_in_place};
+pub use rule::Rule;
+pub use rules::rules;

@@ -1,0 +1,103 @@
+//! Which rules are worth trying where.
+
+use std::collections::BTreeMap;
+use std::sync::{LazyLock, OnceLock};
+
+use aho_corasick::{AhoCorasick, AhoCorasickKind, BuildError, Match, MatchKind};
+use regex::bytes::{Regex, RegexBuilder};
+
+use crate::rule::{Place, Rule};
+use crate::rules::rules;
+
+/// The literals of the whole table, built at first use.
+pub(crate) static PREFILTER: LazyLock<Prefilter> = LazyLock::new(Prefilter::new);
+
+/// The literals by the place where they count, and the patterns, each compiled when it is first needed.
+pub(crate) struct Prefilter {
+    pub(crate) prefixes: Literals,
+    pub(crate) anchors: Literals,
+    pub(crate) keywords: Literals,
+    patterns: Vec<OnceLock<Option<Regex>>>,
+}
+
+impl Prefilter {
+    fn new() -> Self {
+        Self {
+            prefixes: Literals::new(Place::Run),
+            anchors: Literals::new(Place::Text),
+            keywords: Literals::new(Place::Name),
+            patterns: rules().map(|_| OnceLock::new()).collect(),
+        }
+    }
+
+    /// The pattern of `rule`, anchored at its beginning. That there is one for every rule is tested, not checked here.
+    pub(crate) fn pattern(&self, rule: RuleRef) -> Option<&Regex> {
+        self.patterns.get(rule.index)?.get_or_init(|| compile(rule.rule).ok()).as_ref()
+    }
+}
+
+/// Compiles the pattern of `rule`: bytes, ASCII classes, anchored; that of a token not to end inside a word.
+pub(crate) fn compile(rule: &Rule) -> Result<Regex, regex::Error> {
+    let end = if rule.place == Place::Run { r"(?:\b{end-half}|\b{start})" } else { "" };
+    RegexBuilder::new(&format!(r"\A(?:{}){end}", rule.pattern)).unicode(false).build()
+}
+
+/// A rule and its index in the table.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct RuleRef {
+    pub(crate) index: usize,
+    pub(crate) rule: &'static Rule,
+}
+
+/// An occurrence of a rule's literal, in bytes of what was searched.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Hit {
+    pub(crate) rule: RuleRef,
+    pub(crate) start: usize,
+    pub(crate) end: usize,
+}
+
+/// All literals of one place as one automaton.
+pub(crate) struct Literals {
+    /// There always is one: the table is constant, and its tests find every rule by it.
+    automaton: Option<AhoCorasick>,
+    /// By pattern number of the automaton: the rules that have this literal.
+    rules: Vec<Vec<RuleRef>>,
+}
+
+impl Literals {
+    fn new(place: Place) -> Self {
+        let mut by_literal: BTreeMap<&str, Vec<RuleRef>> = BTreeMap::new();
+        for (index, rule) in rules().enumerate().filter(|(_, rule)| rule.place == place) {
+            for literal in rule.literals {
+                by_literal.entry(literal).or_default().push(RuleRef { index, rule });
+            }
+        }
+        let literals: Vec<&str> = by_literal.keys().copied().collect();
+        Self { automaton: build(place, &literals).ok(), rules: by_literal.into_values().collect() }
+    }
+
+    /// Every occurrence in `text`, overlapping ones too, in the order of their ends.
+    pub(crate) fn overlapping<'s>(&'s self, text: &'s [u8]) -> impl Iterator<Item = Hit> + 's {
+        let hits = self.automaton.iter().flat_map(move |automaton| automaton.find_overlapping_iter(text));
+        hits.flat_map(|hit| self.hits(hit))
+    }
+
+    /// Every occurrence in `text` from left to right.
+    pub(crate) fn apart<'s>(&'s self, text: &'s [u8]) -> impl Iterator<Item = Hit> + 's {
+        let hits = self.automaton.iter().flat_map(move |automaton| automaton.find_iter(text));
+        hits.flat_map(|hit| self.hits(hit))
+    }
+
+    fn hits(&self, hit: Match) -> impl Iterator<Item = Hit> + '_ {
+        let rules = self.rules.get(hit.pattern().as_usize()).map_or(&[][..], Vec::as_slice);
+        rules.iter().map(move |&rule| Hit { rule, start: hit.start(), end: hit.end() })
+    }
+}
+
+/// Anchors never overlap and are searched for in everything: a leftmost search may skip with vector instructions.
+/// Prefixes and keywords may overlap, and are searched for in little.
+fn build(place: Place, literals: &[&str]) -> Result<AhoCorasick, BuildError> {
+    let kind = if place == Place::Text { MatchKind::LeftmostFirst } else { MatchKind::Standard };
+    AhoCorasick::builder().match_kind(kind).kind(Some(AhoCorasickKind::DFA)).build(literals)
+}

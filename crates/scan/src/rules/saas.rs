@@ -1,0 +1,70 @@
+//! Monitoring, work management, identity, media, social networks.
+
+use crate::rule::{Rule, named, token};
+
+const fn hex(byte: u8) -> bool {
+    byte.is_ascii_digit() || (byte >= b'a' && byte <= b'f')
+}
+
+const UUID: &str = "[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}";
+
+#[rustfmt::skip] // one row, one line
+pub(super) const RULES: &[Rule] = &[
+    named("datadog-api-key", "Datadog API key", &["datadog", "ddapikey", "ddclientapi"], "[0-9a-f]{32}"),
+    named("datadog-app-key", "Datadog application key", &["datadog", "ddappkey", "ddapplicationkey"], "[0-9a-f]{40}"),
+    token("new-relic-user-key", "New Relic user key", &["NRAK-"], "[A-Z0-9]{27}"),
+    token("new-relic-insights-key", "New Relic insights key", &["NRII-", "NRIQ-"], r"[\w-]{32}"),
+    token("new-relic-browser-key", "New Relic browser key", &["NRJS-"], "[0-9a-f]{19}"),
+    token("new-relic-license-key", "New Relic licence key", &["NRA"], "L").after(hex, 36, 36),
+    token("grafana-cloud-token", "Grafana Cloud token", &["glc_eyJ"], r"[A-Za-z0-9+/]{30,}={0,2}"),
+    token("grafana-service-account-token", "Grafana service account token", &["glsa_"], "[A-Za-z0-9]{32}_[0-9a-fA-F]{8}"),
+    token("grafana-api-key", "Grafana API key, older form", &["eyJrIjoi"], "[A-Za-z0-9+/]{40,}={0,2}"),
+    named("pagerduty-token", "PagerDuty API token", &["pagerduty"], r"[\w+-]{20}"),
+    named("splunk-hec-token", "Splunk event collector token", &["splunk"], UUID),
+    named("sumologic-key", "Sumo Logic access key", &["sumologic", "sumoaccess"], "[A-Za-z0-9]{64}"),
+    token("honeycomb-key", "Honeycomb key", &["hcaik_", "hcxik_", "hcamk_", "hcxmk_"], "[a-z0-9]{50,}"),
+    token("posthog-key", "PostHog personal or secret key", &["phx_", "phs_"], "[A-Za-z0-9]{43,}"),
+    named("algolia-api-key", "Algolia admin key", &["algolia"], "[0-9a-f]{32}"),
+    named("okta-token", "Okta API token", &["okta"], r"00[\w-]{40}"),
+    named("auth0-client-secret", "Auth0 client secret", &["auth0"], r"[\w-]{64}"),
+    token("ory-token", "Ory access token", &["ory_at_", "ory_pat_", "ory_rt_"], r"[\w.-]{32,}"),
+    token("linear-api-key", "Linear API key", &["lin_api_"], "[A-Za-z0-9]{40}"),
+    token("linear-oauth-token", "Linear OAuth token", &["lin_oauth_"], "[0-9a-f]{64}"),
+    token("notion-token", "Notion integration token", &["ntn_"], "[0-9]{11}[A-Za-z0-9]{35}"),
+    token("notion-legacy-token", "Notion integration token, older form", &["secret_"], "[A-Za-z0-9]{43}"),
+    token("airtable-pat", "Airtable personal access token", &["pat"], r"[A-Za-z0-9]{14}\.[0-9a-f]{64}"),
+    named("airtable-api-key", "Airtable API key, older form", &["airtable"], "key[A-Za-z0-9]{14}"),
+    token("asana-pat", "Asana personal access token", &["1/", "2/"], "[0-9]{14,17}(?:/[0-9]{13,17})?:[0-9a-f]{32}"),
+    named("asana-client-secret", "Asana client secret", &["asana"], "[0-9a-z]{32}"),
+    token("atlassian-api-token", "Atlassian API token", &["ATATT3xFfG"], r"[\w-]{100,}(?:=[0-9A-F]{8})?"),
+    named("jira-legacy-token", "Jira or Confluence API token, older form", &["jira", "atlassian", "confluence"], "[A-Za-z0-9]{24}"),
+    token("trello-token", "Trello token", &["ATTA"], "[0-9a-f]{72}"),
+    named("trello-legacy-token", "Trello token or secret, older form", &["trello"], "[0-9a-f]{64}"),
+    token("clickup-token", "ClickUp API token", &["pk_"], "[0-9]{5,12}_[A-Z0-9]{32}"),
+    token("dropbox-access-token", "Dropbox access token", &["sl."], r"(?:u\.)?[\w-]{130,}"),
+    token("figma-pat", "Figma access token", &["figd_", "figoh_", "figor_"], r"[\w-]{40,}"),
+    token("typeform-pat", "Typeform access token", &["tfp_"], r"[\w.-]{40,}"),
+    token("frameio-token", "Frame.io token", &["fio-u-"], r"[\w-]{64}"),
+    token("mapbox-secret-token", "Mapbox secret token", &["sk.eyJ"], r"[\w-]{60,}\.[\w-]{22}"),
+    token("adobe-client-secret", "Adobe client secret", &["p8e-"], r"[\w-]{32}"),
+    token("sanity-token", "Sanity API token", &["sk"], "[A-Za-z0-9]{80,}"),
+    token("zoho-token", "Zoho OAuth token", &["1000."], r"[0-9a-f]{32}\.[0-9a-f]{32}"),
+    named("salesforce-token", "Salesforce session token", &["salesforce", "sfdc", "sftoken"], r"00D[A-Za-z0-9]{13,15}(?:![\w.]{80,})?"),
+    named("zapier-webhook-token", "Zapier API key", &["zapier"], "[0-9a-f]{32}"),
+    token("retool-api-key", "Retool API key", &["retool_"], r"\w{20,}"),
+    token("facebook-access-token", "Facebook access token", &["EAAC", "EAAG", "EAAI", "EAAB", "EAAD"], "[A-Za-z0-9]{80,}"),
+    named("facebook-app-secret", "Facebook app secret", &["facebook", "fbapp", "metaapp"], "[0-9a-f]{32}"),
+    token("instagram-token", "Instagram access token", &["IGQV", "IGQW", "IGAA"], r"[\w-]{60,}"),
+    token("twitter-bearer-token", "X (Twitter) bearer token", &["AAAAAAAAAAAAAAAAAAAAA"], "[A-Za-z0-9%]{60,}"),
+    named("twitter-secret", "X (Twitter) API or token secret", &["twitter", "^xapi", "xaccess"], "[A-Za-z0-9]{45,50}"),
+    named("twitter-api-key", "X (Twitter) API key", &["twitter"], "[A-Za-z0-9]{25}"),
+    token("linkedin-client-secret", "LinkedIn client secret", &["WPL_AP1."], r"[A-Za-z0-9]{16}\.[A-Za-z0-9+/]{6}={0,2}"),
+    named("linkedin-legacy-secret", "LinkedIn client secret, older form", &["linkedin"], "[A-Za-z0-9]{16}"),
+    named("spotify-client-secret", "Spotify client secret", &["spotify"], "[0-9a-f]{32}"),
+    named("twitch-client-secret", "Twitch client secret or token", &["twitch"], "[a-z0-9]{30}"),
+    named("rapidapi-key", "RapidAPI key", &["rapidapi"], "[0-9a-z]{10}msh[0-9a-z]{15}p1[0-9a-z]{5}jsn[0-9a-z]{12}"),
+    named("virustotal-key", "VirusTotal API key", &["virustotal", "vtapi"], "[0-9a-f]{64}"),
+    named("shodan-key", "Shodan API key", &["shodan"], "[A-Za-z0-9]{32}"),
+    named("openweather-key", "OpenWeather API key", &["openweather"], "[0-9a-f]{32}"),
+    token("maxmind-key", "MaxMind licence key", &["_mm"], "k").after(|byte| byte.is_ascii_alphanumeric() || byte == b'_', 36, 36),
+];
