@@ -1,0 +1,167 @@
+//! Hooks, checked and compiled.
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+use gatehook_events::{Capabilities, Event, Input, Profile, Rewrite};
+
+use crate::definition::{HandlerDefinition, HookDefinition, Origin};
+use crate::handler::{DefinitionError, Handler, HandlerEnv};
+use crate::identity::first_equal;
+use crate::matcher::{CompiledCondition, Matchers, PatternError, Rule};
+use crate::registry::Registry;
+use crate::unrunnable::Unrunnable;
+
+/// A configuration that cannot be put into force.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{event} hook \"{hook}\": {cause}", event = event.name())]
+pub struct BuildError {
+    /// The hook's event.
+    pub event: Event,
+    /// The hook's display name; empty where several hooks are at fault together.
+    pub hook: String,
+    /// Where it was configured.
+    pub origin: Origin,
+    /// What is wrong.
+    #[source]
+    pub cause: BuildCause,
+}
+
+/// What is wrong with a hook.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum BuildCause {
+    /// Its profile has no such event.
+    #[error("the profile `{0}` has no such event")]
+    NoSuchEvent(&'static str),
+    /// Its matcher or one of its conditions is no pattern.
+    #[error(transparent)]
+    Pattern(PatternError),
+    /// Its handler refused the definition.
+    #[error(transparent)]
+    Definition(DefinitionError),
+    /// Nobody registered its handler type.
+    #[error("there is no handler type `{0}`")]
+    UnknownType(String),
+    /// Nobody registered its builtin.
+    #[error("there is no builtin `{0}`")]
+    UnknownBuiltin(String),
+    /// A builtin hook names no builtin.
+    #[error("a builtin hook needs `command`, the builtin's name")]
+    BuiltinNameMissing,
+}
+
+/// A hook, compiled.
+pub(crate) struct Hook {
+    pub(crate) definition: HookDefinition,
+    pub(crate) name: Arc<str>,
+    pub(crate) kind: Arc<str>,
+    pub(crate) capabilities: Capabilities,
+    pub(crate) timeout: Duration,
+    pub(crate) handler: Arc<dyn Handler>,
+    pub(crate) matcher: Arc<str>,
+    conditions: Vec<CompiledCondition>,
+    /// The first hook of this event that is the same.
+    same_as: usize,
+    /// It was said that this hook fails and is passed over.
+    pub(crate) has_warned: AtomicBool,
+}
+
+/// The hooks of one event.
+pub(crate) struct EventHooks {
+    pub(crate) hooks: Vec<Arc<Hook>>,
+    matchers: Matchers,
+    /// Hooks see each other's rewrites, and so run one after another.
+    pub(crate) sequential: bool,
+    /// All hooks are of a profile whose rewrites replace instead of patching.
+    pub(crate) replaces: bool,
+}
+
+impl Hook {
+    pub(crate) fn compile(
+        event: Event,
+        matcher: Arc<str>,
+        definition: HookDefinition,
+        env: &HandlerEnv,
+        registry: &Registry,
+    ) -> Result<Self, BuildCause> {
+        let profile = definition.profile;
+        let capabilities = event.capabilities(profile).ok_or(BuildCause::NoSuchEvent(profile.name()))?;
+        let conditions = definition.when.iter().map(|when| CompiledCondition::compile(&when.field, &when.pattern));
+        Ok(Self {
+            name: definition.display_name().into(),
+            kind: definition.handler.kind().into(),
+            capabilities,
+            timeout: definition.timeout(),
+            conditions: conditions.collect::<Result<_, _>>().map_err(BuildCause::Pattern)?,
+            handler: handler(&definition, env, registry)?,
+            matcher,
+            definition,
+            same_as: 0,
+            has_warned: AtomicBool::new(false),
+        })
+    }
+
+    /// Whether this hook's rewrites are seen by the hooks after it.
+    fn chains(&self) -> bool {
+        self.capabilities.rewrites.is_some_and(|what| what != Rewrite::Summary)
+            && !self.definition.profile.spec().first_rewrite_wins
+    }
+}
+
+/// The handler of a definition. docker-agent finds out that there is none when the hook should run, natively it is an
+/// error at load.
+fn handler(definition: &HookDefinition, env: &HandlerEnv, registry: &Registry) -> Result<Arc<dyn Handler>, BuildCause> {
+    let found = match &definition.handler {
+        HandlerDefinition::Builtin { command, .. } if command.is_empty() => Err(BuildCause::BuiltinNameMissing),
+        HandlerDefinition::Builtin { command, .. } => {
+            registry.lookup_builtin(command).ok_or_else(|| BuildCause::UnknownBuiltin(command.clone()))
+        }
+        other => registry.lookup(other.kind()).ok_or_else(|| BuildCause::UnknownType(other.kind().to_owned())),
+    };
+    match found {
+        Ok(factory) => factory.create(definition, env).map_err(BuildCause::Definition),
+        Err(cause) if definition.profile == Profile::Native => Err(cause),
+        Err(cause) => Ok(Arc::new(Unrunnable::new(&cause))),
+    }
+}
+
+impl EventHooks {
+    pub(crate) fn compile(event: Event, mut hooks: Vec<Hook>) -> Result<Option<Self>, BuildError> {
+        if hooks.is_empty() {
+            return Ok(None);
+        }
+        let same_as = first_equal(hooks.iter().map(|hook| &hook.definition));
+        hooks.iter_mut().zip(same_as).for_each(|(hook, same_as)| hook.same_as = same_as);
+        let rules =
+            hooks.iter().map(|hook| Rule { matcher: &hook.matcher, subject: hook.definition.profile.subject(event) });
+        let matchers = Matchers::compile(&rules.collect::<Vec<_>>()).map_err(|(at, error)| {
+            let hook = hooks.get(at);
+            BuildError {
+                event,
+                hook: hook.map(|hook| hook.name.to_string()).unwrap_or_default(),
+                origin: hook.map(|hook| hook.definition.origin.clone()).unwrap_or_default(),
+                cause: BuildCause::Pattern(error),
+            }
+        })?;
+        Ok(Some(Self {
+            matchers,
+            sequential: hooks.iter().any(Hook::chains),
+            replaces: hooks.iter().all(|hook| hook.definition.profile.spec().first_rewrite_wins),
+            hooks: hooks.into_iter().map(Arc::new).collect(),
+        }))
+    }
+
+    /// The hooks that fit an input, each definition once, in configuration order.
+    pub(crate) fn select(&self, input: &Input) -> Vec<&Arc<Hook>> {
+        let mut selected: Vec<&Arc<Hook>> = Vec::new();
+        for number in self.matchers.select(input) {
+            let Some(hook) = self.hooks.get(number) else { continue };
+            let again = hook.same_as != number && selected.iter().any(|earlier| earlier.same_as == hook.same_as);
+            if !again && hook.conditions.iter().all(|condition| condition.holds(input)) {
+                selected.push(hook);
+            }
+        }
+        selected
+    }
+}

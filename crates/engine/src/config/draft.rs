@@ -1,0 +1,224 @@
+//! A hook as it is written: every field read by its type, nothing judged yet.
+
+use std::ops::Range;
+
+use gatehook_events::Profile;
+
+use super::DiagnosticKind as Kind;
+use super::document::{Key, Node, Value};
+use super::fields::{
+    BUILTIN, COMMAND, CONTRACT, DOCKER_AGENT, ENV_POLICY, GROUP, HOOK, LATER, METHOD, MODEL, PATCH, PROFILE_WORDS,
+    STREAM, STREAM_MODE, TYPE_WORDS, WEBHOOK,
+};
+use super::hooks::ReadOptions;
+use super::section::{Context, Section};
+use super::suggest;
+use crate::definition::{Contract, EnvPolicy, Patch, Stream};
+
+/// A hook as it is written.
+pub(crate) struct Draft<'a> {
+    pub(crate) section: Section<'a>,
+    /// Its own `dialect`, else the file's.
+    pub(crate) profile: Profile,
+    pub(crate) kind: Option<&'a str>,
+    pub(crate) name: Option<&'a str>,
+    pub(crate) command: Option<&'a str>,
+    pub(crate) args: Vec<String>,
+    pub(crate) shell: bool,
+    pub(crate) url: Option<&'a str>,
+    pub(crate) method: &'static str,
+    pub(crate) headers: &'a [(Key, Node)],
+    pub(crate) contract: Contract,
+    /// In seconds, whatever its sign.
+    pub(crate) timeout: Option<f64>,
+    pub(crate) env: Vec<(&'a Key, String, Range<usize>)>,
+    pub(crate) env_policy: Option<EnvPolicy>,
+    pub(crate) working_dir: Option<&'a str>,
+    /// As it is written: its value is judged later.
+    pub(crate) on_error: Option<&'a str>,
+    pub(crate) strict_output: bool,
+    pub(crate) observer: bool,
+    pub(crate) when: Vec<(&'a Key, String, Range<usize>)>,
+    pub(crate) patch: Patch,
+    pub(crate) include_images: bool,
+    pub(crate) model: Option<&'a str>,
+    pub(crate) prompt: Option<&'a str>,
+    pub(crate) stream: Option<Stream>,
+    /// What must be there is left to dispatch.
+    pub(crate) is_unchecked: bool,
+}
+
+impl<'a> Draft<'a> {
+    /// Reads a mapping. Whatever has a wrong type is reported and left out.
+    pub(crate) fn read(context: Context<'a>, node: &'a Node, path: String, options: &ReadOptions<'_>) -> Option<Self> {
+        let section = Section::open(context, node, path, HOOK)?;
+        let profile = match options.profile {
+            Profile::Native => dialect(&section).unwrap_or(Profile::Native),
+            profile => profile,
+        };
+        refuse_unknown(&section, profile, options);
+        let native = profile == Profile::Native;
+        // What a header holds itself may be a secret; what it refers to is not shown anyway.
+        let conceal = |(_, node): &(Key, Node)| match &node.value {
+            Value::Str(text) if text.contains("${env.") || text.contains("${file:") => {}
+            Value::Map(_) => {}
+            _ => context.diagnostics.conceal(node.span.clone()),
+        };
+        let headers = section.node("headers").and_then(|node| match &node.value {
+            Value::Map(entries) => Some(entries.as_slice()),
+            _ => section.wrong_type("headers", node, "a mapping from names to texts"),
+        });
+        headers.unwrap_or_default().iter().for_each(conceal);
+        Some(Self {
+            profile,
+            kind: section.text("type"),
+            name: section.text("name"),
+            command: section.text("command"),
+            args: section.texts("args").unwrap_or_default(),
+            shell: section.bool("shell").unwrap_or(true),
+            url: section.text("url"),
+            method: section.choice("method", &METHOD).unwrap_or("POST"),
+            headers: headers.unwrap_or_default(),
+            contract: section.choice("contract", &CONTRACT).unwrap_or_default(),
+            timeout: if native { section.seconds("timeout") } else { section.integer("timeout").map(|n| n as f64) },
+            env: section.text_map("env").unwrap_or_default(),
+            env_policy: env_policy(&section),
+            working_dir: section.text("working_dir"),
+            on_error: section.text("on_error"),
+            strict_output: section.bool("strict_output").unwrap_or(false),
+            observer: section.bool("async").unwrap_or(false),
+            when: section.text_map("when").unwrap_or_default(),
+            patch: section.choice("patch", &PATCH).unwrap_or_default(),
+            include_images: section.bool("include_images").unwrap_or(false),
+            model: section.text("model"),
+            prompt: section.text("prompt"),
+            stream: section.section("stream", STREAM).and_then(|section| stream(&section)),
+            is_unchecked: !options.validate,
+            section,
+        })
+    }
+
+    /// Whether its type is one of an embedder's.
+    pub(crate) fn is_custom(&self, options: &ReadOptions<'_>) -> bool {
+        self.kind.is_some_and(|kind| is_custom(kind, options))
+    }
+}
+
+fn is_custom(kind: &str, options: &ReadOptions<'_>) -> bool {
+    options.types.contains(&kind) && !TYPE_WORDS.contains(&kind)
+}
+
+/// `dialect` on a hook of a native file.
+fn dialect(section: &Section<'_>) -> Option<Profile> {
+    profile_of(section, section.text("dialect")?)
+}
+
+/// The profile of a name, or a problem at `dialect`.
+pub(crate) fn profile_of(section: &Section<'_>, name: &str) -> Option<Profile> {
+    let profile = Profile::from_name(name);
+    if profile.is_none() {
+        let problem = section.problem(Kind::UnknownProfile, format!("there is no dialect `{name}`"));
+        section.report(problem.at(section.place("dialect")).help(suggest::one_of(name, PROFILE_WORDS)));
+    }
+    profile
+}
+
+/// `inherit`, `minimal`, or `{only: [NAME, …]}`.
+pub(crate) fn env_policy(section: &Section<'_>) -> Option<EnvPolicy> {
+    let node = section.node("env_policy")?;
+    if let Value::Str(word) = &node.value {
+        return section.value_of(Kind::InvalidValue, "env_policy", word, &ENV_POLICY).cloned();
+    }
+    const ONLY: &[super::Field] = &[super::Field::new("only", super::Shape::Texts, "Names of variables.")];
+    let section = section.section("env_policy", ONLY)?;
+    let names = section.texts("only");
+    if names.is_none() && section.node("only").is_none() {
+        section.report(section.problem(Kind::FieldRequired, "`only` must name variables").at(node.span.clone()));
+    }
+    names.map(EnvPolicy::Only)
+}
+
+fn stream(section: &Section<'_>) -> Option<Stream> {
+    let mode = section.choice("mode", &STREAM_MODE);
+    if section.node("mode").is_none() {
+        let words = super::section::words(&STREAM_MODE);
+        let problem = section.problem(Kind::FieldRequired, "a stream needs a `mode`").at(section.head());
+        section.report(problem.help(suggest::one_of("", &words)));
+    }
+    let size = section.count("size", 1);
+    let overlap = section.count("overlap", 0);
+    if size.zip(overlap).is_some_and(|(size, overlap)| overlap >= size) {
+        let problem = section.problem(Kind::InvalidValue, "`overlap` must be less than `size`");
+        section.report(problem.at(section.place("overlap")));
+    }
+    Some(Stream { mode: mode?, size, max_wait: section.duration("max_wait"), overlap })
+}
+
+fn refuse_unknown(section: &Section<'_>, profile: Profile, options: &ReadOptions<'_>) {
+    let kind = match section.node("type").map(|node| &node.value) {
+        Some(Value::Str(kind)) => Some(kind.as_str()),
+        _ => None,
+    };
+    if kind.is_some_and(|kind| is_custom(kind, options)) {
+        return;
+    }
+    for (key, _) in section.node.entries() {
+        if section.context.diagnostics.is_full() {
+            return;
+        }
+        let problem = match profile {
+            Profile::Native => unknown_native(section, &key.text, kind),
+            _ => unknown_docker_agent(section, &key.text, options.profile, profile),
+        };
+        if let Some(problem) = problem {
+            section.report(problem.at(key.span.clone()));
+        }
+    }
+}
+
+fn unknown_native(section: &Section<'_>, name: &str, kind: Option<&str>) -> Option<super::Diagnostic> {
+    let unknown = |message: String| section.problem(Kind::UnknownField, message);
+    let Some(field) = HOOK.iter().find(|field| field.name == name) else {
+        return Some(if LATER.contains(&name) {
+            unknown(format!("`{name}` is not supported by this version")).help("remove it: it would have no effect")
+        } else if GROUP.iter().any(|field| field.name == name) {
+            unknown(format!("`{name}` belongs to a group, not to a hook"))
+                .help("write `{matcher: …, hooks: […]}` and put the hook into `hooks`")
+        } else {
+            let names = HOOK.iter().map(|field| field.name);
+            unknown(format!("a hook has no field `{name}`")).maybe_help(suggest::did_you_mean(name, names))
+        });
+    };
+    let kind = kind.filter(|kind| TYPE_WORDS.contains(kind))?;
+    if field.only.is_empty() || field.only.contains(&kind) {
+        return None;
+    }
+    let owners: Vec<String> = field.only.iter().map(|kind| format!("`type: {kind}`")).collect();
+    let message = format!("`{name}` means nothing on `type: {kind}`");
+    Some(section.problem(Kind::MisplacedField, message).help(format!("it belongs to {}", owners.join(" and "))))
+}
+
+fn unknown_docker_agent(section: &Section<'_>, name: &str, file: Profile, hook: Profile) -> Option<super::Diagnostic> {
+    if DOCKER_AGENT.contains(&name) || (name == "dialect" && file == Profile::Native) {
+        return None;
+    }
+    let problem = section.problem(Kind::UnknownField, format!("a {} hook has no field `{name}`", hook.name()));
+    Some(if LATER.contains(&name) {
+        problem
+    } else if HOOK.iter().any(|field| field.name == name) {
+        problem.help("it belongs to native hooks")
+    } else if GROUP.iter().any(|field| field.name == name) {
+        problem.help("this event takes hooks as they are, without a matcher around them")
+    } else {
+        problem.maybe_help(suggest::did_you_mean(name, DOCKER_AGENT.iter().copied()))
+    })
+}
+
+/// The types a hook may have, for a suggestion.
+pub(crate) fn types<'o>(profile: Profile, options: &ReadOptions<'o>) -> Vec<&'o str> {
+    let stock: &[&'static str] = match profile {
+        Profile::Native => &[COMMAND, WEBHOOK, BUILTIN, MODEL],
+        _ => &[COMMAND, BUILTIN, MODEL],
+    };
+    stock.iter().chain(options.types).copied().collect()
+}

@@ -1,0 +1,160 @@
+//! The tables of the hooks section: what a file, a group and a hook may say. To add a field, add a row and read it in
+//! `draft.rs`.
+
+use crate::definition::{Contract, EnvPolicy, OnError, Patch, StreamMode};
+
+use super::section::{Field, Shape, words};
+
+/// What a hook's failure means.
+pub const ON_ERROR: [(&str, OnError); 3] =
+    [("block", OnError::Block), ("warn", OnError::Warn), ("ignore", OnError::Ignore)];
+/// The shape of a webhook's request and reply.
+pub const CONTRACT: [(&str, Contract); 2] = [("native", Contract::Native), ("ollama", Contract::Ollama)];
+/// How `updated_input` is applied.
+pub const PATCH: [(&str, Patch); 2] = [("top_level", Patch::TopLevel), ("merge_patch", Patch::MergePatch)];
+/// What of a stream is held.
+pub const STREAM_MODE: [(&str, StreamMode); 3] =
+    [("buffer", StreamMode::Buffer), ("window", StreamMode::Window), ("observe", StreamMode::Observe)];
+/// The request of a webhook.
+pub const METHOD: [(&str, &str); 3] = [("POST", "POST"), ("PUT", "PUT"), ("PATCH", "PATCH")];
+/// The types of hooks that every file may use.
+pub const TYPE: [(&str, ()); 4] = [(COMMAND, ()), (WEBHOOK, ()), (BUILTIN, ()), (MODEL, ())];
+/// The environment policies that are a word.
+pub const ENV_POLICY: [(&str, &EnvPolicy); 2] = [("inherit", &EnvPolicy::Inherit), ("minimal", &EnvPolicy::Minimal)];
+
+pub(crate) const COMMAND: &str = "command";
+pub(crate) const WEBHOOK: &str = "webhook";
+pub(crate) const BUILTIN: &str = "builtin";
+pub(crate) const MODEL: &str = "model";
+
+const ON_ERROR_WORDS: &[&str] = &words(&ON_ERROR);
+const CONTRACT_WORDS: &[&str] = &words(&CONTRACT);
+const PATCH_WORDS: &[&str] = &words(&PATCH);
+const STREAM_MODE_WORDS: &[&str] = &words(&STREAM_MODE);
+const METHOD_WORDS: &[&str] = &words(&METHOD);
+pub(crate) const TYPE_WORDS: &[&str] = &words(&TYPE);
+const ENV_POLICY_WORDS: &[&str] = &words(&ENV_POLICY);
+pub(crate) const PROFILE_WORDS: &[&str] = &["native", "docker-agent", "docker-agent@v1.58"];
+
+const ENV_POLICY_SHAPE: Shape = Shape::WordOrTexts(ENV_POLICY_WORDS, "only");
+
+/// What a file says beside its hooks.
+pub const FILE: &[Field] = &[
+    Field::new("hooks", Shape::Any, "Events and their hooks."),
+    Field::new("defaults", Shape::Table(DEFAULTS), "What hooks of this file leave out."),
+    Field::new("dialect", Shape::Word(PROFILE_WORDS), "The contract that this file's hooks were written for.")
+        .default("native"),
+    Field::new("max_concurrent_hooks", Shape::Integer, "How many hooks run at once, in the whole process.")
+        .default("twice the processors"),
+];
+
+/// What hooks leave out.
+pub const DEFAULTS: &[Field] = &[
+    Field::new("timeout", Shape::Duration, "How long a hook may take.").default("10s, a model 30s"),
+    Field::new("on_error", Shape::Word(ON_ERROR_WORDS), "What a hook's failure means; `block` where that is possible.")
+        .default("block where the event can be blocked, else warn"),
+    Field::new("env_policy", ENV_POLICY_SHAPE, "What a hook inherits of the environment.")
+        .default("inherit; minimal for hooks of a workspace"),
+];
+
+/// Hooks that share a matcher.
+pub const GROUP: &[Field] = &[
+    Field::new(
+        "matcher",
+        Shape::Text,
+        "A regular expression over the event's subject, anchored at both ends; `*` is all.",
+    )
+    .default("*"),
+    Field::new("hooks", Shape::Hooks, "The hooks."),
+    Field::new("preempt_yolo", Shape::Bool, "Judge before any standing permission; on `pre_tool_use` only.")
+        .default("false"),
+];
+
+/// A hook.
+pub const HOOK: &[Field] = &[
+    Field::new("name", Shape::Text, "A label for people."),
+    Field::new("type", Shape::Word(TYPE_WORDS), "What runs."),
+    Field::new("command", Shape::Text, "A shell line, or a program where `shell` is false; the name of a builtin.")
+        .only(&[COMMAND, BUILTIN]),
+    Field::new("args", Shape::Texts, "Arguments of a builtin, or of a program without a shell.")
+        .only(&[COMMAND, BUILTIN]),
+    Field::new("shell", Shape::Bool, "Run the command by a shell.").default("true").only(&[COMMAND]),
+    Field::new("url", Shape::Text, "Where to send the event: http or https.").only(&[WEBHOOK]),
+    Field::new("method", Shape::Word(METHOD_WORDS), "The request's method.").default("POST").only(&[WEBHOOK]),
+    Field::new(
+        "headers",
+        Shape::SecretMap,
+        "Extra headers; values may hold `${env.NAME}` and `${file:PATH}`, a path from the file's folder.",
+    )
+    .only(&[WEBHOOK]),
+    Field::new("contract", Shape::Word(CONTRACT_WORDS), "The shape of request and reply.")
+        .default("native")
+        .only(&[WEBHOOK]),
+    Field::new("timeout", Shape::Duration, "How long it may take.").default("10s, a model 30s"),
+    Field::new("env", Shape::TextMap, "Extra or overriding variables; values may hold `${env.NAME}`."),
+    Field::new("env_policy", ENV_POLICY_SHAPE, "What it inherits of the environment.")
+        .default("inherit; minimal for hooks of a workspace")
+        .only(&[COMMAND]),
+    Field::new("working_dir", Shape::Text, "Its working directory.").default("the host's"),
+    Field::new("on_error", Shape::Word(ON_ERROR_WORDS), "What its failure means.")
+        .default("block where the event can be blocked, else warn"),
+    Field::new(
+        "strict_output",
+        Shape::Bool,
+        "Unknown fields, and fields that the event does not honour, are failures.",
+    )
+    .default("false"),
+    Field::new("async", Shape::Bool, "Nobody waits for it, and it decides nothing.").default("false"),
+    Field::new(
+        "when",
+        Shape::PatternMap,
+        "It runs only where all of these fields match; a field that is missing matches.",
+    ),
+    Field::new("patch", Shape::Word(PATCH_WORDS), "How `updated_input` is applied.").default("top_level"),
+    Field::new("include_images", Shape::Bool, "Show it image data, not only its fingerprint.").default("false"),
+    Field::new("model", Shape::Text, "The model that judges.").only(&[MODEL]),
+    Field::new("prompt", Shape::Text, "The template of the question.").only(&[MODEL]),
+    Field::new("schema", Shape::Text, "The shape of the model's reply.").only(&[MODEL]),
+    Field::new("stream", Shape::Table(STREAM), "How a streamed answer is shown to it."),
+    Field::new("dialect", Shape::Word(PROFILE_WORDS), "The contract it was written for.").default("the file's"),
+];
+
+/// How a streamed answer is shown to a hook.
+pub const STREAM: &[Field] = &[
+    Field::new("mode", Shape::Word(STREAM_MODE_WORDS), "What is held until it has judged."),
+    Field::new("size", Shape::Integer, "Bytes of a window."),
+    Field::new("max_wait", Shape::Duration, "How long a window may fill."),
+    Field::new("overlap", Shape::Integer, "Bytes that a window shares with the one before."),
+];
+
+/// The fields of a docker-agent hook. Each may stand on a hook of any type.
+pub(crate) const DOCKER_AGENT: &[&str] = &[
+    "name",
+    "type",
+    "command",
+    "args",
+    "timeout",
+    "env",
+    "working_dir",
+    "on_error",
+    "strict_output",
+    "model",
+    "prompt",
+    "schema",
+];
+
+/// Fields of the design that this version does not act on, and therefore does not take.
+pub(crate) const LATER: &[&str] = &[
+    "mode",
+    "concurrent",
+    "sandbox",
+    "user",
+    "max_memory",
+    "max_cpu_seconds",
+    "max_file_size",
+    "retries",
+    "signature",
+];
+
+/// What a condition may name, beside `tool_input.…`.
+pub const CONDITIONS: &[&str] = &["agent", "model", "route", "key", "plane"];

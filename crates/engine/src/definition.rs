@@ -1,0 +1,367 @@
+//! A hook as it was configured and checked: what runs, when, and what its failure means.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use gatehook_events::{Event, Profile};
+use serde_json::{Map, Value};
+
+/// All hooks in force, in configuration order.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct HooksConfig {
+    /// Groups of hooks, in the order of their files and places.
+    pub groups: Vec<HookGroup>,
+}
+
+/// Hooks that share an event and a matcher.
+#[derive(Debug, Clone, PartialEq)]
+pub struct HookGroup {
+    /// The event. A group marked `preempt_yolo: true` has [`Event::PreToolUsePreempt`].
+    pub event: Event,
+    /// A regular expression over the event's subject, anchored at both ends; empty and `*` select everything.
+    pub matcher: String,
+    /// The hooks.
+    pub hooks: Vec<HookDefinition>,
+}
+
+/// One hook. Two definitions are equal when everything but their origin is.
+#[derive(Debug, Clone)]
+pub struct HookDefinition {
+    /// A label for people; see [`HookDefinition::display_name`].
+    pub name: Option<String>,
+    /// The contract it was written for.
+    pub profile: Profile,
+    /// What runs.
+    pub handler: HandlerDefinition,
+    /// How long it may take; `None` is the profile's default.
+    pub timeout: Option<Duration>,
+    /// Extra or overriding variables, as they are: `${env.NAME}` in values has been expanded at load (v1.58 has none).
+    pub env: BTreeMap<String, String>,
+    /// What it inherits of the host's environment.
+    pub env_policy: EnvPolicy,
+    /// Its working directory as written; `None` is the executor's. A relative one is joined to the executor's, and
+    /// docker-agent's `~`, `$V`, `${V}` and `${env.V}` are for the executor to expand.
+    pub working_dir: Option<String>,
+    /// What its failure means; `None` is the profile's default.
+    pub on_error: Option<OnError>,
+    /// Unknown fields, and fields the event does not honour, are failures.
+    pub strict_output: bool,
+    /// Nobody waits for it, and it decides nothing.
+    pub observer: bool,
+    /// It runs only where all of these hold.
+    pub when: Vec<Condition>,
+    /// How its `updated_input` is applied.
+    pub patch: Patch,
+    /// Image data is shown to it, not only its fingerprint.
+    pub include_images: bool,
+    /// How a streamed answer is shown to it; `None` is the gateway's default.
+    pub stream: Option<Stream>,
+    /// Fields that mean nothing to its type, as in `prompt` on a command, and variables as they are written where they
+    /// refer to others. docker-agent takes them, and tells hooks apart by them; native hooks have none.
+    pub ignored: Map<String, Value>,
+    /// Where it was configured.
+    pub origin: Origin,
+}
+
+impl HooksConfig {
+    /// Adds another source's hooks behind these: sources are read in falling order of authority.
+    pub fn append(&mut self, other: HooksConfig) {
+        self.groups.extend(other.groups);
+    }
+
+    /// Whether there is no hook.
+    pub fn is_empty(&self) -> bool {
+        self.groups.iter().all(|group| group.hooks.is_empty())
+    }
+}
+
+/// What runs a hook.
+#[derive(Debug, Clone, PartialEq)]
+pub enum HandlerDefinition {
+    /// A process.
+    Command(CommandDefinition),
+    /// An HTTP request.
+    Webhook(WebhookDefinition),
+    /// A function of the engine or of its embedder.
+    Builtin {
+        /// Its name in the registry.
+        command: String,
+        /// Its arguments.
+        args: Vec<String>,
+    },
+    /// A type that an embedder registered, or that a later version knows, with its fields as they stand.
+    Other {
+        /// As in `model`.
+        kind: String,
+        /// All fields that are not common to all hooks.
+        fields: Map<String, Value>,
+    },
+}
+
+/// A process for each event.
+#[derive(Debug, Clone, PartialEq)]
+pub struct CommandDefinition {
+    /// A shell line; where `shell` is off, the program's absolute path, resolved at load.
+    pub command: String,
+    /// The program's arguments, without a shell. docker-agent's command hooks ignore theirs.
+    pub args: Vec<String>,
+    /// Run `command` by the profile's shell.
+    pub shell: bool,
+}
+
+/// An HTTP request for each event. Its `Debug` shows neither the address nor the values of headers.
+#[derive(Clone, PartialEq)]
+pub struct WebhookDefinition {
+    /// Where to; user information in it is never logged.
+    pub url: String,
+    /// `POST` by default.
+    pub method: String,
+    /// Extra headers, in order, values resolved.
+    pub headers: Vec<(String, String)>,
+    /// The shape of request and reply.
+    pub contract: Contract,
+}
+
+impl fmt::Debug for WebhookDefinition {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let headers: Vec<&str> = self.headers.iter().map(|(name, _)| name.as_str()).collect();
+        let (method, contract) = (&self.method, &self.contract);
+        f.debug_struct("WebhookDefinition")
+            .field("method", method)
+            .field("headers", &headers)
+            .field("contract", contract)
+            .finish_non_exhaustive()
+    }
+}
+
+/// The shape of a webhook's request and reply.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Contract {
+    /// The payload as it is; the reply as a command hook would print it.
+    #[default]
+    Native,
+    /// The Ollama inference webhooks.
+    Ollama,
+}
+
+/// What the failure of a hook means.
+///
+/// ```
+/// # use gatehook_engine::events::{Event, Input};
+/// # use gatehook_engine::handler::HandlerError;
+/// # use gatehook_engine::{Executor, HandlerEnv, HookDefinition, HookGroup, HooksConfig, OnError, Registry};
+/// # use tokio_util::sync::CancellationToken;
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let registry = Registry::new();
+/// # registry.register_builtin("broken", |_context, _input, _args| {
+/// #     Err(HandlerError::new(gatehook_engine::events::FailureKind::HandlerError, "it is broken"))
+/// # })?;
+/// for (on_error, allowed) in [(None, false), (Some(OnError::Block), false), (Some(OnError::Warn), true)] {
+///     let hook = HookDefinition { on_error, ..HookDefinition::builtin("broken", &[]) };
+///     # let group = HookGroup { event: Event::UserPromptSubmit, matcher: "".into(), hooks: vec![hook] };
+///     # let config = HooksConfig { groups: vec![group] };
+///     # let executor = Executor::with_registry(config, HandlerEnv::current()?, &registry)?;
+///     let verdict = executor.dispatch(Event::UserPromptSubmit, &Input::default(), &CancellationToken::new()).await;
+///     assert_eq!(verdict.allowed, allowed);
+/// }
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OnError {
+    /// A notice for the user.
+    Warn,
+    /// Nothing.
+    Ignore,
+    /// What it guards is blocked.
+    Block,
+}
+
+/// How `updated_input` is applied to a tool's arguments.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Patch {
+    /// Its keys are copied over the top level.
+    #[default]
+    TopLevel,
+    /// RFC 7386.
+    MergePatch,
+}
+
+/// What a hook inherits of the host's environment.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub enum EnvPolicy {
+    /// All of it.
+    #[default]
+    Inherit,
+    /// `PATH`, `HOME`, `USER`, `LANG`, `LC_*`, `TZ`, `TMPDIR`, `VIRTUAL_ENV` and the profile's own.
+    Minimal,
+    /// These names alone.
+    Only(Vec<String>),
+}
+
+/// How a streamed answer is shown to a hook.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Stream {
+    /// What is held.
+    pub mode: StreamMode,
+    /// Bytes of a window; `None` is the gateway's default.
+    pub size: Option<usize>,
+    /// How long a window may fill; `None` is the gateway's default.
+    pub max_wait: Option<Duration>,
+    /// Bytes that a window shares with the one before; `None` is the gateway's default.
+    pub overlap: Option<usize>,
+}
+
+/// What of a streamed answer is held until a hook has judged it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum StreamMode {
+    /// All of it.
+    Buffer,
+    /// A window that moves over it.
+    Window,
+    /// Nothing; the hook sees it at the end.
+    Observe,
+}
+
+/// A field of the input must match. A field that is missing makes the hook run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Condition {
+    /// As in `tool_input.path`, `agent`, `model`, `route`, `key`, `plane`.
+    pub field: String,
+    /// Anchored at both ends.
+    pub pattern: String,
+}
+
+/// Where a hook was configured.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Origin {
+    /// Who answers for it.
+    pub source: Source,
+    /// Its file; `None` for the environment, flags and embedders.
+    pub file: Option<Arc<PathBuf>>,
+    /// The line in that file, from 1; 0 where there is none.
+    pub line: usize,
+}
+
+/// Who answers for a hook, in falling order of authority.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
+pub enum Source {
+    /// The machine's administrator.
+    Managed,
+    /// The user: files of the home directory, `--config`, environment, flags, an embedder.
+    #[default]
+    User,
+    /// The folder somebody works in; hostile until trusted.
+    Workspace,
+}
+
+impl HookDefinition {
+    /// A hook that leaves all but its handler to its profile.
+    ///
+    /// ```
+    /// # use gatehook_engine::{HandlerDefinition, HookDefinition};
+    /// # use gatehook_events::Profile;
+    /// let builtin = HandlerDefinition::Builtin { command: "redact_secrets".into(), args: vec![] };
+    /// let hook = HookDefinition { strict_output: true, ..HookDefinition::new(Profile::Native, builtin) };
+    /// assert_eq!(hook.display_name(), "redact_secrets");
+    /// ```
+    pub fn new(profile: Profile, handler: HandlerDefinition) -> Self {
+        Self {
+            name: None,
+            profile,
+            handler,
+            timeout: None,
+            env: BTreeMap::new(),
+            env_policy: EnvPolicy::default(),
+            working_dir: None,
+            on_error: None,
+            strict_output: false,
+            observer: false,
+            when: Vec::new(),
+            patch: Patch::default(),
+            include_images: false,
+            stream: None,
+            ignored: Map::new(),
+            origin: Origin::default(),
+        }
+    }
+
+    /// A native hook that runs a builtin.
+    pub fn builtin(name: &str, args: &[&str]) -> Self {
+        let args = args.iter().map(|&arg| arg.to_owned()).collect();
+        Self::new(Profile::Native, HandlerDefinition::Builtin { command: name.to_owned(), args })
+    }
+
+    /// Its name, else its command or address without credentials, else its type.
+    pub fn display_name(&self) -> &str {
+        if let Some(name) = self.name.as_deref().filter(|name| !name.is_empty()) {
+            return name;
+        }
+        match &self.handler {
+            HandlerDefinition::Builtin { command, .. } if !command.is_empty() => command,
+            handler => handler.kind(),
+        }
+    }
+
+    /// How long it may take.
+    pub fn timeout(&self) -> Duration {
+        let spec = self.profile.spec();
+        let default = if self.handler.kind() == "model" { spec.judge_timeout_secs } else { spec.timeout_secs };
+        self.timeout.filter(|timeout| !timeout.is_zero()).unwrap_or(Duration::from_secs(default))
+    }
+}
+
+impl PartialEq for HookDefinition {
+    fn eq(&self, other: &Self) -> bool {
+        // All fields by name: a new one must be considered here.
+        let Self {
+            name,
+            profile,
+            handler,
+            timeout,
+            env,
+            env_policy,
+            working_dir,
+            on_error,
+            strict_output,
+            observer,
+            when,
+            patch,
+            include_images,
+            stream,
+            ignored,
+            origin: _,
+        } = self;
+        *name == other.name
+            && *profile == other.profile
+            && *handler == other.handler
+            && *timeout == other.timeout
+            && *env == other.env
+            && *env_policy == other.env_policy
+            && *working_dir == other.working_dir
+            && *on_error == other.on_error
+            && *strict_output == other.strict_output
+            && *observer == other.observer
+            && *when == other.when
+            && *patch == other.patch
+            && *include_images == other.include_images
+            && *stream == other.stream
+            && *ignored == other.ignored
+    }
+}
+
+impl HandlerDefinition {
+    /// As in `command`.
+    pub fn kind(&self) -> &str {
+        match self {
+            HandlerDefinition::Command(_) => "command",
+            HandlerDefinition::Webhook(_) => "webhook",
+            HandlerDefinition::Builtin { .. } => "builtin",
+            HandlerDefinition::Other { kind, .. } => kind,
+        }
+    }
+}

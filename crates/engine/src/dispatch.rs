@@ -1,0 +1,163 @@
+//! One event's way through its hooks: run them, read what they answer, take their rewrites, fold it all.
+
+use std::borrow::Cow;
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::FutureExt;
+use futures_util::stream::{FuturesUnordered, StreamExt};
+use gatehook_events::{Event, FailureKind, Input, Rewritten, Verdict};
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use crate::aggregate::{Fold, Ran};
+use crate::compiled::{EventHooks, Hook};
+use crate::definition::HandlerDefinition;
+use crate::executor::Inner;
+use crate::handler::{HandlerError, HookCall, Reply};
+use crate::reply::{Answer, read};
+use crate::rewrite;
+use crate::shown::Shown;
+
+/// Whether a host can make these rewrites, else why not.
+pub type Hold<'a> = dyn Fn(&Rewritten) -> Result<(), String> + Send + Sync + 'a;
+
+/// How long a handler may overrun its deadline or a cancellation before its future is dropped.
+const GRACE: Duration = Duration::from_secs(1);
+
+/// One dispatch.
+pub(crate) struct Dispatch<'a> {
+    pub(crate) inner: &'a Inner,
+    pub(crate) event: Event,
+    pub(crate) hooks: &'a EventHooks,
+    pub(crate) cancel: &'a CancellationToken,
+    pub(crate) hold: &'a Hold<'a>,
+}
+
+impl Dispatch<'_> {
+    pub(crate) async fn run(&self, selected: Vec<&Arc<Hook>>, input: &Input) -> Verdict {
+        if self.hooks.sequential {
+            return self.one_after_another(&selected, input).await;
+        }
+        let (observers, judges): (Vec<_>, Vec<_>) = selected.into_iter().partition(|hook| hook.definition.observer);
+        for hook in observers {
+            self.inner.observers.push(hook, self.event, input, &self.inner.cwd);
+        }
+        self.side_by_side(&judges, input).await
+    }
+
+    /// Each hook, observers too, sees what those before it have rewritten, and nothing of what they denied.
+    async fn one_after_another(&self, hooks: &[&Arc<Hook>], input: &Input) -> Verdict {
+        let mut fold = Fold::new(self.event);
+        let mut current = Cow::Borrowed(input);
+        let mut shown = Shown::new(self.event, self.inner.cwd.clone());
+        for hook in hooks {
+            if hook.definition.observer {
+                self.inner.observers.push(hook, self.event, &current, &self.inner.cwd);
+                continue;
+            }
+            let ran = self.run_hook(hook, &current, &shown, Instant::now() + hook.timeout).await;
+            if self.take(ran, &current, &mut fold) {
+                rewrite::apply(&fold.verdict.rewritten, current.to_mut());
+                shown = Shown::new(self.event, self.inner.cwd.clone());
+            }
+            if fold.ends_sequence() {
+                break;
+            }
+        }
+        fold.finish()
+    }
+
+    async fn side_by_side(&self, hooks: &[&Arc<Hook>], input: &Input) -> Verdict {
+        let mut fold = Fold::new(self.event);
+        let shown = Shown::new(self.event, self.inner.cwd.clone());
+        let start = Instant::now();
+        let mut answers: Vec<Option<Ran<'_>>> = hooks.iter().map(|_| None).collect();
+        let mut waiting = hooks.iter().enumerate();
+        let mut running = FuturesUnordered::new();
+        loop {
+            while running.len() < self.inner.options.max_concurrent_hooks.get() {
+                let Some((place, hook)) = waiting.next() else { break };
+                let run = self.run_hook(hook, input, &shown, start + hook.timeout);
+                running.push(run.map(move |ran| (place, ran)));
+            }
+            let Some((place, ran)) = running.next().await else { break };
+            if let Some(slot) = answers.get_mut(place) {
+                *slot = Some(ran);
+            }
+        }
+        for ran in answers.into_iter().flatten() {
+            self.take(ran, input, &mut fold);
+        }
+        fold.finish()
+    }
+
+    /// Runs one hook, and sees to it that it ends.
+    async fn run_hook<'h>(&self, hook: &'h Hook, input: &Input, shown: &Shown, deadline: Instant) -> Ran<'h> {
+        let start = Instant::now();
+        // A builtin shares the host's value: nothing is walked or copied for it.
+        let whole =
+            hook.definition.include_images || matches!(hook.definition.handler, HandlerDefinition::Builtin { .. });
+        let (input, payload) = shown.to(whole, input);
+        let call = HookCall { event: self.event, input, payload, cancel: self.cancel, deadline };
+        let reply = guarded(hook, call).await;
+        let answer = match reply {
+            Ok(reply) => read(reply, self.event, hook),
+            Err(error) => Answer::failed(error),
+        };
+        Ran { hook, answer, duration: start.elapsed() }
+    }
+
+    /// Takes what a hook answered into the verdict; says whether it rewrote something.
+    fn take(&self, mut ran: Ran<'_>, current: &Input, fold: &mut Fold) -> bool {
+        let proposed = match ran.answer.output() {
+            Some(output) => rewrite::propose(ran.hook, output, current, &fold.verdict.rewritten, self.hooks.replaces),
+            None => Ok(None),
+        };
+        let held = proposed.and_then(|proposed| match proposed {
+            Some(rewritten) => (self.hold)(&rewritten).map(|()| Some(rewritten)),
+            None => Ok(None),
+        });
+        match held {
+            Ok(rewritten) => {
+                let rewrote = rewritten.is_some();
+                fold.add(ran, rewritten);
+                rewrote
+            }
+            Err(why) => {
+                ran.answer = Answer::unsupported_rewrite(why);
+                fold.add(ran, None);
+                false
+            }
+        }
+    }
+}
+
+/// Runs a handler; ends what overruns, catches what panics.
+pub(crate) async fn guarded(hook: &Hook, call: HookCall<'_>) -> Result<Reply, HandlerError> {
+    let run = AssertUnwindSafe(async { hook.handler.run(call).await }).catch_unwind();
+    let overrun = async {
+        tokio::select! {
+            () = tokio::time::sleep_until(call.deadline + GRACE) => {
+                HandlerError::new(FailureKind::Timeout, "it did not answer in time")
+            }
+            () = cancelled_for(call.cancel, GRACE) => {
+                HandlerError::new(FailureKind::Cancelled, "the caller gave up")
+            }
+        }
+    };
+    tokio::select! {
+        biased;
+        reply = run => reply.unwrap_or_else(|_| Err(HandlerError::new(FailureKind::HandlerError, "it panicked"))),
+        error = overrun => Err(error),
+    }
+}
+
+async fn cancelled_for(cancel: &CancellationToken, grace: Duration) {
+    cancel.cancelled().await;
+    tokio::time::sleep(grace).await;
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,292 @@
+//! The executor: hooks that were checked and compiled once, ready for events.
+
+use std::num::NonZeroUsize;
+use std::sync::Arc;
+use std::time::Duration;
+
+use gatehook_events::catalogue::CATALOGUE;
+use gatehook_events::{Event, Input, Rewritten, Verdict};
+use tokio_util::sync::CancellationToken;
+
+pub use crate::compiled::{BuildCause, BuildError};
+use crate::compiled::{EventHooks, Hook};
+use crate::definition::{HookDefinition, HooksConfig};
+use crate::dispatch::{Dispatch, Hold};
+use crate::handler::HandlerEnv;
+use crate::observers::Observers;
+use crate::registry::Registry;
+
+/// Runs the hooks of a configuration on events. A clone is another handle of the same executor.
+///
+/// ```
+/// use gatehook_engine::events::{Event, Input, Output};
+/// use gatehook_engine::{Executor, HandlerEnv, HookDefinition, HookGroup, HooksConfig, Registry};
+/// use tokio_util::sync::CancellationToken;
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let registry = Registry::with_defaults();
+/// registry.register_builtin("no_rm", |_context, input, _args| {
+///     Ok((input.tool_name.as_deref() == Some("rm")).then(|| Output::block("rm is not for you")))
+/// })?;
+/// let hooks = vec![HookDefinition::builtin("no_rm", &[])];
+/// let config = HooksConfig { groups: vec![HookGroup { event: Event::PreToolUse, matcher: "*".into(), hooks }] };
+/// let executor = Executor::with_registry(config, HandlerEnv::current()?, &registry)?;
+///
+/// assert!(executor.has(Event::PreToolUse));
+/// let input = Input { tool_name: Some("rm".into()), ..Input::default() };
+/// let verdict = executor.dispatch(Event::PreToolUse, &input, &CancellationToken::new()).await;
+/// assert!(!verdict.allowed);
+/// assert_eq!(verdict.message, "rm is not for you");
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone)]
+pub struct Executor {
+    inner: Arc<Inner>,
+}
+
+/// Limits of an executor.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Options {
+    /// How many judging hooks of one dispatch run side by side. Default: twice the processors.
+    pub max_concurrent_hooks: NonZeroUsize,
+    /// How many events may wait for `async: true` hooks; beyond it they are dropped, counted and warned about.
+    /// Default: 1024.
+    pub observer_queue: NonZeroUsize,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        let processors = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
+        Self {
+            max_concurrent_hooks: NonZeroUsize::MIN.saturating_add(processors * 2 - 1),
+            observer_queue: NonZeroUsize::MIN.saturating_add(1023),
+        }
+    }
+}
+
+/// One hook in force, as `hooks list` shows it.
+#[derive(Debug, Clone, Copy)]
+pub struct HookInfo<'a> {
+    /// Its event.
+    pub event: Event,
+    /// Its group's matcher.
+    pub matcher: &'a str,
+    /// The hook.
+    pub definition: &'a HookDefinition,
+    /// Its place among the hooks of its event, from 0.
+    pub order: usize,
+}
+
+pub(crate) struct Inner {
+    events: Vec<Option<EventHooks>>,
+    pub(crate) cwd: Arc<str>,
+    pub(crate) options: Options,
+    pub(crate) observers: Observers,
+}
+
+impl Executor {
+    /// An executor with the engine's own handlers and builtins.
+    ///
+    /// ```
+    /// use gatehook_engine::config::{self, Format, ReadOptions};
+    /// use gatehook_engine::events::{Decision, Event, Input};
+    /// use gatehook_engine::{Executor, HandlerEnv};
+    /// use tokio_util::sync::CancellationToken;
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let text = r#"
+    /// hooks:
+    ///   tool_guard:
+    ///     - matcher: shell
+    ///       hooks:
+    ///         - type: command
+    ///           command: |
+    ///             echo '{"hook_specific_output": {"permission_decision": "ask"}}'
+    /// "#;
+    /// let file = config::parse("policy.yaml", text, Format::Yaml, &ReadOptions::default())?;
+    /// let executor = Executor::new(file.hooks, HandlerEnv::current()?)?;
+    /// let input = Input { tool_name: Some("shell".into()), ..Input::default() };
+    /// let verdict = executor.dispatch(Event::ToolGuard, &input, &CancellationToken::new()).await;
+    /// assert_eq!((verdict.allowed, verdict.decision), (true, Some(Decision::Ask)));
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn new(config: HooksConfig, env: HandlerEnv) -> Result<Self, BuildError> {
+        Self::with_registry(config, env, &Registry::with_defaults())
+    }
+
+    /// An executor with the handlers and builtins of a registry, as they stand now.
+    pub fn with_registry(config: HooksConfig, env: HandlerEnv, registry: &Registry) -> Result<Self, BuildError> {
+        Self::with_options(config, env, registry, Options::default())
+    }
+
+    /// An executor with limits of its own.
+    pub fn with_options(
+        config: HooksConfig,
+        env: HandlerEnv,
+        registry: &Registry,
+        options: Options,
+    ) -> Result<Self, BuildError> {
+        let mut hooks: Vec<Vec<Hook>> = std::iter::repeat_with(Vec::new).take(Event::COUNT).collect();
+        for group in config.groups {
+            let matcher: Arc<str> = group.matcher.into();
+            let Some(of_event) = hooks.get_mut(group.event as usize) else { continue };
+            for definition in group.hooks {
+                let (name, origin) = (definition.display_name().to_owned(), definition.origin.clone());
+                let hook = Hook::compile(group.event, matcher.clone(), definition, &env, registry)
+                    .map_err(|cause| BuildError { event: group.event, hook: name, origin, cause })?;
+                of_event.push(hook);
+            }
+        }
+        let events = CATALOGUE.iter().zip(hooks).map(|(spec, hooks)| EventHooks::compile(spec.event, hooks));
+        let inner = Inner {
+            events: events.collect::<Result<_, _>>()?,
+            cwd: env.working_dir.to_string_lossy().into(),
+            observers: Observers::new(options.observer_queue),
+            options,
+        };
+        Ok(Self { inner: Arc::new(inner) })
+    }
+
+    /// Whether any hook is configured for this event. A host that gets `false` need not build an input.
+    ///
+    /// ```
+    /// # use gatehook_engine::{Executor, HandlerEnv, HookDefinition, HookGroup, HooksConfig, events::Event};
+    /// let hooks = vec![HookDefinition::builtin("max_iterations", &["20"])];
+    /// let config = HooksConfig { groups: vec![HookGroup { event: Event::BeforeLlmCall, matcher: "".into(), hooks }] };
+    /// let executor = Executor::new(config, HandlerEnv::current()?)?;
+    /// assert!(executor.has(Event::BeforeLlmCall));
+    /// assert!(!executor.has(Event::AfterLlmCall));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn has(&self, event: Event) -> bool {
+        self.inner.hooks(event).is_some()
+    }
+
+    /// Whether a hook of this event wants to be shown image data, so that the host has to bring it.
+    pub fn wants_images(&self, event: Event) -> bool {
+        self.inner.hooks(event).is_some_and(|hooks| hooks.hooks.iter().any(|hook| hook.definition.include_images))
+    }
+
+    /// All hooks, by event in catalogue order, and in configuration order within each.
+    pub fn hooks(&self) -> impl Iterator<Item = HookInfo<'_>> {
+        let events = CATALOGUE.iter().zip(&self.inner.events);
+        events.filter_map(|(spec, hooks)| Some((spec.event, hooks.as_ref()?))).flat_map(|(event, hooks)| {
+            hooks.hooks.iter().enumerate().map(move |(order, hook)| HookInfo {
+                event,
+                matcher: &hook.matcher,
+                definition: &hook.definition,
+                order,
+            })
+        })
+    }
+
+    /// Runs the hooks that fit, and folds what they answer into one verdict.
+    ///
+    /// ```
+    /// # use gatehook_engine::events::{Event, Input, Output};
+    /// # use gatehook_engine::{Executor, HandlerEnv, HookDefinition, HookGroup, HooksConfig, Registry};
+    /// # use tokio_util::sync::CancellationToken;
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let registry = Registry::new();
+    /// registry.register_builtin("today", |context, _input, _args| {
+    ///     Ok(Some(Output::additional_context(context.event, "it is Monday")))
+    /// })?;
+    /// # let hooks = vec![HookDefinition::builtin("today", &[])];
+    /// # let config = HooksConfig { groups: vec![HookGroup { event: Event::TurnStart, matcher: "".into(), hooks }] };
+    /// # let executor = Executor::with_registry(config, HandlerEnv::current()?, &registry)?;
+    /// let verdict = executor.dispatch(Event::TurnStart, &Input::default(), &CancellationToken::new()).await;
+    /// assert_eq!(verdict.additional_context, "it is Monday");
+    /// assert_eq!(&*verdict.outcomes[0].name, "today");
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// With no hook for the event it returns at once and allocates nothing. On `cancel` the hooks that still run end
+    /// with [`FailureKind::Cancelled`](gatehook_events::FailureKind::Cancelled); so does an expired deadline of the
+    /// caller, who cancels the token. Dropping the future leaves nothing behind.
+    pub fn dispatch<'a>(
+        &'a self,
+        event: Event,
+        input: &'a Input,
+        cancel: &'a CancellationToken,
+    ) -> impl Future<Output = Verdict> + Send + 'a {
+        // Not a future around a future: each would move the verdict once more.
+        self.dispatch_held(event, input, cancel, &holds_all)
+    }
+
+    /// The same for a host that cannot make every rewrite: `hold` is shown all rewrites up to and including a hook's
+    /// own, and says why they cannot be held. Such a rewrite is not made. On the inference events it refuses, as
+    /// [`Verb::ModifyUnsupported`](gatehook_events::Verb::ModifyUnsupported); elsewhere it is that hook's failure.
+    ///
+    /// ```
+    /// # use gatehook_engine::events::{Event, Input, Message, Output, Permission, Verb};
+    /// # use gatehook_engine::{Executor, HandlerEnv, HookDefinition, HookGroup, HooksConfig, Registry};
+    /// # use tokio_util::sync::CancellationToken;
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let registry = Registry::new();
+    /// registry.register_builtin("twice", |_context, _input, _args| {
+    ///     let messages = Some(vec![Message::new("user", "hi"), Message::new("user", "hi")]);
+    ///     Ok(Some(Output { permission: Some(Permission::Modify), messages, ..Output::default() }))
+    /// })?;
+    /// # let hooks = vec![HookDefinition::builtin("twice", &[])];
+    /// # let config = HooksConfig { groups: vec![HookGroup { event: Event::PreInference, matcher: "".into(), hooks }] };
+    /// # let executor = Executor::with_registry(config, HandlerEnv::current()?, &registry)?;
+    /// let one_message = |rewritten: &gatehook_engine::events::Rewritten| match rewritten.messages.as_deref() {
+    ///     Some([_, _, ..]) => Err("this route takes one message".to_owned()),
+    ///     _ => Ok(()),
+    /// };
+    /// let cancel = CancellationToken::new();
+    /// let verdict = executor.dispatch_held(Event::PreInference, &Input::default(), &cancel, &one_message).await;
+    /// assert_eq!(verdict.verb, Verb::ModifyUnsupported);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub async fn dispatch_held(
+        &self,
+        event: Event,
+        input: &Input,
+        cancel: &CancellationToken,
+        hold: &Hold<'_>,
+    ) -> Verdict {
+        let Some(hooks) = self.inner.hooks(event) else { return Verdict::allow() };
+        let selected = hooks.select(input);
+        if selected.is_empty() {
+            return Verdict::allow();
+        }
+        Box::pin(Dispatch { inner: &self.inner, event, hooks, cancel, hold }.run(selected, input)).await
+    }
+
+    /// How many events `async: true` hooks have missed because their queue was full.
+    pub fn dropped_observations(&self) -> u64 {
+        self.inner.observers.dropped()
+    }
+
+    /// Waits for `async: true` hooks that still have events to see, but no longer than `grace`; what still runs then
+    /// is cancelled. Events that come later are dropped and counted. An executor that is dropped undrained cancels them
+    /// at once.
+    pub async fn drain(&self, grace: Duration) {
+        self.inner.observers.drain(grace).await;
+    }
+}
+
+fn holds_all(_: &Rewritten) -> Result<(), String> {
+    Ok(())
+}
+
+impl std::fmt::Debug for Executor {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_list().entries(self.hooks()).finish()
+    }
+}
+
+impl Inner {
+    fn hooks(&self, event: Event) -> Option<&EventHooks> {
+        self.events.get(event as usize)?.as_ref()
+    }
+}

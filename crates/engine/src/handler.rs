@@ -1,0 +1,240 @@
+//! What runs a hook: the traits that command, webhook and builtin handlers implement, and embedders may.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::future::Future;
+use std::path::PathBuf;
+use std::pin::Pin;
+use std::sync::{Arc, OnceLock};
+
+use bytes::Bytes;
+use gatehook_events::input::SCHEMA_VERSION;
+use gatehook_events::{Event, FailureKind, Input, Output};
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use crate::definition::HookDefinition;
+
+/// The future of one run.
+pub type Run<'a> = Pin<Box<dyn Future<Output = Result<Reply, HandlerError>> + Send + 'a>>;
+
+/// Runs one hook, and answers in one of two [protocols](Reply).
+///
+/// ```
+/// use std::sync::Arc;
+///
+/// use gatehook_engine::events::{Event, Input, Output, Profile};
+/// use gatehook_engine::handler::{DefinitionError, Run};
+/// use gatehook_engine::{
+///     Executor, Handler, HandlerDefinition, HandlerEnv, HandlerFactory, HookCall, HookDefinition, HookGroup,
+///     HooksConfig, Registry, Reply,
+/// };
+/// use tokio_util::sync::CancellationToken;
+///
+/// /// `type: curfew`: nothing happens from `hour` on.
+/// struct Curfew {
+///     hour: u64,
+/// }
+///
+/// impl Handler for Curfew {
+///     fn run<'a>(&'a self, call: HookCall<'a>) -> Run<'a> {
+///         Box::pin(async move {
+///             let now = call.input.timestamp.as_deref().and_then(|time| time.get(11..13)?.parse().ok());
+///             let is_late = now.is_some_and(|now: u64| now >= self.hour);
+///             Ok(Reply::Direct(is_late.then(|| Output::block("it is late"))))
+///         })
+///     }
+/// }
+///
+/// struct CurfewFactory;
+///
+/// impl HandlerFactory for CurfewFactory {
+///     fn create(&self, definition: &HookDefinition, _env: &HandlerEnv) -> Result<Arc<dyn Handler>, DefinitionError> {
+///         let hour = match &definition.handler {
+///             HandlerDefinition::Other { fields, .. } => fields.get("hour").and_then(|hour| hour.as_u64()),
+///             _ => None,
+///         };
+///         let message = || DefinitionError { field: "hour", message: "a curfew needs an `hour`".into(), help: None };
+///         Ok(Arc::new(Curfew { hour: hour.ok_or_else(message)? }))
+///     }
+/// }
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let registry = Registry::new();
+/// registry.register("curfew", Arc::new(CurfewFactory))?;
+/// let curfew = |fields: serde_json::Value| {
+///     let fields = fields.as_object().cloned().unwrap_or_default();
+///     let hook = HookDefinition::new(Profile::Native, HandlerDefinition::Other { kind: "curfew".into(), fields });
+///     let group = HookGroup { event: Event::UserPromptSubmit, matcher: String::new(), hooks: vec![hook] };
+///     Executor::with_registry(HooksConfig { groups: vec![group] }, HandlerEnv::current()?, &registry)
+///         .map_err(Box::<dyn std::error::Error>::from)
+/// };
+///
+/// let refused = curfew(serde_json::json!({})).unwrap_err();
+/// assert_eq!(refused.to_string(), "user_prompt_submit hook \"curfew\": a curfew needs an `hour`");
+///
+/// let executor = curfew(serde_json::json!({"hour": 22}))?;
+/// let input = Input { timestamp: Some("2026-01-01T23:30:00Z".into()), ..Input::default() };
+/// let verdict = executor.dispatch(Event::UserPromptSubmit, &input, &CancellationToken::new()).await;
+/// assert_eq!((verdict.allowed, verdict.message.as_str()), (false, "it is late"));
+/// # Ok(())
+/// # }
+/// ```
+///
+/// A handler ends its own work at `call.deadline` with [`FailureKind::Timeout`] and on `call.cancel` with
+/// [`FailureKind::Cancelled`]. Dropping the future leaves nothing behind.
+pub trait Handler: Send + Sync {
+    /// Runs the hook on one event.
+    fn run<'a>(&'a self, call: HookCall<'a>) -> Run<'a>;
+}
+
+/// Makes handlers of one type; checks each definition, at load. [`Handler`] shows one.
+pub trait HandlerFactory: Send + Sync {
+    /// The handler of this definition, or what is wrong with it.
+    fn create(&self, definition: &HookDefinition, env: &HandlerEnv) -> Result<Arc<dyn Handler>, DefinitionError>;
+}
+
+/// What is wrong with a definition, found by its factory.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{message}")]
+pub struct DefinitionError {
+    /// The field at fault, as in `url`.
+    pub field: &'static str,
+    /// What is wrong, in a sentence fragment.
+    pub message: String,
+    /// What to do about it.
+    pub help: Option<String>,
+}
+
+/// Where handlers run.
+///
+/// ```
+/// use gatehook_engine::HandlerEnv;
+///
+/// let mut env = HandlerEnv::current()?;
+/// env.env.insert("PROJECT".into(), "gatehook".into());
+/// env.env.remove("API_KEY"); // no hook of this executor inherits it
+/// let elsewhere = HandlerEnv { working_dir: "/srv/project".into(), ..env };
+/// assert_eq!(elsewhere.env["PROJECT"], "gatehook");
+/// # Ok::<(), std::io::Error>(())
+/// ```
+#[derive(Debug, Clone)]
+pub struct HandlerEnv {
+    /// The executor's working directory.
+    pub working_dir: PathBuf,
+    /// The environment that hooks inherit.
+    pub env: BTreeMap<String, String>,
+}
+
+impl HandlerEnv {
+    /// This process's working directory and environment.
+    pub fn current() -> std::io::Result<Self> {
+        // Variables that are no text are not for hooks: they could not be shown in a payload either.
+        let env =
+            std::env::vars_os().filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
+        Ok(Self { working_dir: std::env::current_dir()?, env: env.collect() })
+    }
+}
+
+/// One event, for one hook.
+#[derive(Clone, Copy)]
+pub struct HookCall<'a> {
+    /// The event.
+    pub event: Event,
+    /// What the hook is told.
+    pub input: &'a Input,
+    /// The same as bytes, made on first use.
+    pub payload: &'a Payload,
+    /// The caller gives up.
+    pub cancel: &'a CancellationToken,
+    /// When the hook must have answered.
+    pub deadline: Instant,
+}
+
+/// What a hook answered, in one of two protocols.
+///
+/// ```
+/// use gatehook_engine::Reply;
+/// use gatehook_engine::events::Output;
+///
+/// // As a program would say it: the engine reads stdout where the code is 0, and blocks where it is 2.
+/// let said = Reply::Process { stdout: r#"{"decision":"block"}"#.into(), stderr: String::new(), exit_code: 0 };
+/// let ended = Reply::Process { stdout: "".into(), stderr: "not here".into(), exit_code: 2 };
+/// // As a function says it.
+/// let answered = Reply::Direct(Some(Output::block("not here")));
+/// let no_opinion = Reply::Direct(None);
+/// # let _ = (said, ended, answered, no_opinion);
+/// ```
+#[derive(Debug, Clone, PartialEq)]
+#[expect(clippy::large_enum_variant, reason = "a reply lives for a moment, and a box would be one allocation more")]
+pub enum Reply {
+    /// Process protocol: what a program wrote, and how it ended (-1 by a signal).
+    Process {
+        /// Read by the engine when the code is 0.
+        stdout: Bytes,
+        /// The message when the code is 2.
+        stderr: String,
+        /// 0, 2, or a failure.
+        exit_code: i32,
+    },
+    /// Direct protocol: the answer itself; `None` is no opinion.
+    Direct(Option<Output>),
+}
+
+/// Why a hook gave no answer.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{message}")]
+pub struct HandlerError {
+    /// Its kind.
+    pub kind: FailureKind,
+    /// The cause in a sentence fragment, without command lines and addresses.
+    pub message: String,
+    /// What the hook wrote to stderr.
+    pub stderr: String,
+}
+
+impl HandlerError {
+    /// An error without stderr.
+    pub fn new(kind: FailureKind, message: impl Into<String>) -> Self {
+        Self { kind, message: message.into(), stderr: String::new() }
+    }
+}
+
+/// An input as bytes, serialised at most once, and only if a hook outside the process needs it.
+#[derive(Debug, Default)]
+pub struct Payload {
+    line: OnceLock<Bytes>,
+    event: Option<Event>,
+    cwd: Option<Arc<str>>,
+}
+
+impl Payload {
+    /// The payload of an event that happened in this working directory.
+    pub fn new(event: Event, cwd: Arc<str>) -> Self {
+        Self { line: OnceLock::new(), event: Some(event), cwd: Some(cwd) }
+    }
+
+    /// One line of JSON, without its end. `schema_version`, `hook_event_name`, `cwd` and `timestamp` are filled in
+    /// where the host left them out.
+    pub fn line(&self, input: &Input) -> Result<Bytes, HandlerError> {
+        if let Some(line) = self.line.get() {
+            return Ok(line.clone());
+        }
+        let line = serde_json::to_vec(&self.filled(input))
+            .map_err(|error| HandlerError::new(FailureKind::HandlerError, format!("the input has no JSON: {error}")))?;
+        Ok(self.line.get_or_init(|| line.into()).clone())
+    }
+
+    fn filled<'a>(&self, input: &'a Input) -> Cow<'a, Input> {
+        let Some(event) = self.event else { return Cow::Borrowed(input) };
+        let mut filled = input.clone();
+        filled.schema_version.get_or_insert(SCHEMA_VERSION);
+        // A lane inside the engine shows itself under its public name, whatever the host calls it.
+        filled.hook_event_name = Some(event.public_name().into());
+        filled.cwd = filled.cwd.filter(|cwd| !cwd.is_empty()).or_else(|| self.cwd.clone());
+        filled.session_id.get_or_insert_default();
+        filled.timestamp.get_or_insert_with(|| crate::time::now().into());
+        Cow::Owned(filled)
+    }
+}

@@ -1,0 +1,43 @@
+//! Runs hooks on events and aggregates what they answer into one verdict.
+//!
+//! The way of one event: [`Executor::dispatch`] selects the hooks whose event, matcher and conditions fit, runs them
+//! (side by side where they only judge, one after another where they rewrite), reads each reply, and folds all of them,
+//! in configuration order, into one [`Verdict`](gatehook_events::Verdict).
+//!
+//! - [`config`]: files of YAML, JSON or TOML into [`definition`]s, with diagnostics that show the place.
+//! - [`handler`]: what runs a hook; [`registry`]: which handlers and builtins there are.
+//!
+//! It knows no HTTP server, no agent and no foreign dialect by name.
+
+mod aggregate;
+pub mod builtins;
+pub mod client;
+mod compiled;
+pub mod config;
+pub mod definition;
+mod dispatch;
+mod event_class;
+pub mod executor;
+pub mod handler;
+pub mod handlers;
+mod identity;
+pub mod matcher;
+mod observers;
+pub mod registry;
+pub mod reply;
+mod rewrite;
+pub mod schema;
+mod shown;
+pub mod text;
+mod time;
+mod unique;
+mod unrunnable;
+
+/// The vocabulary: events, inputs, outputs and verdicts.
+pub use gatehook_events as events;
+
+pub use definition::{HandlerDefinition, HookDefinition, HookGroup, HooksConfig, OnError};
+pub use dispatch::Hold;
+pub use executor::{BuildError, Executor, HookInfo, Options};
+pub use handler::{Handler, HandlerEnv, HandlerError, HandlerFactory, HookCall, Payload, Reply};
+pub use registry::{BuiltinContext, BuiltinResult, Registry};
