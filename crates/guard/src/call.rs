@@ -1,0 +1,62 @@
+//! One call of a model, as the host sees it.
+
+use std::sync::Arc;
+
+use gatehook_engine::events::{Event, Verdict};
+use gatehook_inference::Path;
+use serde_json::{Value, json};
+use tokio_util::sync::CancellationToken;
+
+/// One call of a model: where to, who asks, and who is told.
+#[derive(Clone, Copy)]
+pub struct Call<'a> {
+    /// The path that the caller used.
+    pub path: Path,
+    /// Identity of the exchange.
+    pub request_id: &'a Arc<str>,
+    /// Who calls.
+    pub caller: &'a Caller,
+    /// Gives up; hooks that still run are ended.
+    pub cancel: &'a CancellationToken,
+    /// Is told what hooks decided.
+    pub witness: &'a dyn Witness,
+}
+
+/// Who calls, as far as the host knows.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Caller {
+    /// The address, as in `127.0.0.1`.
+    pub address: String,
+    /// The name of the key that was presented.
+    pub key_name: Option<Arc<str>>,
+    /// What the caller calls itself.
+    pub user_agent: Option<String>,
+    /// The session that the caller names.
+    pub session: Option<String>,
+    /// The approval that the caller presents.
+    pub approval: Option<Arc<str>>,
+}
+
+impl Caller {
+    /// `client` of a hook's input.
+    pub(crate) fn shown(&self) -> Value {
+        let mut shown = json!({ "address": self.address });
+        if let Some(map) = shown.as_object_mut() {
+            map.extend(self.key_name.as_deref().map(|name| ("key_name".to_owned(), name.into())));
+            map.extend(self.user_agent.as_deref().map(|agent| ("user_agent".to_owned(), agent.into())));
+        }
+        shown
+    }
+}
+
+/// Is told every verdict: metrics, audit.
+pub trait Witness: Sync {
+    /// Hooks have judged `event`.
+    fn judged(&self, event: Event, verdict: &Verdict);
+}
+
+impl std::fmt::Debug for Call<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Call").field("path", &self.path).field("request_id", &self.request_id).finish_non_exhaustive()
+    }
+}

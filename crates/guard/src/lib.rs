@@ -1,0 +1,19 @@
+//! What stands around one model call: hooks before it, and hooks after it. No IO of its own.
+//!
+//! The way of one call: [`Guard::before`] reads the request's bytes, shows them to the `pre_inference` hooks, and gives
+//! back the bytes for the upstream, the same or rewritten, as [`Admitted`]; [`Guard::after`] does so with the answer, one
+//! `post_inference` for each choice. Both give a [`Refusal`] instead where a hook refuses, where none can judge, or where
+//! a body can be read in two ways.
+//!
+//! A [`Call`] is who calls and what about; its [`Witness`] is told every verdict. [`session_of`] says which session an
+//! exchange belongs to.
+
+mod call;
+mod guard;
+mod refusal;
+mod session;
+
+pub use call::{Call, Caller, Witness};
+pub use guard::{Admitted, Guard};
+pub use refusal::Refusal;
+pub use session::session_of;
