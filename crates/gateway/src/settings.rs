@@ -1,0 +1,315 @@
+//! The gateway's own sections of a configuration file, beside `hooks:` and what else the engine reads.
+//!
+//! Several files may speak: [`Settings::or`] lets the stronger one win, [`Settings::apply`] lets them all win over a
+//! [`Config`]'s defaults. To add a setting, add a row to a table here and read it in the function below that table.
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use gatehook_engine::config::{
+    self, ConfigError, Context, Diagnostic, DiagnosticKind, Diagnostics, Document, Field, ReadOptions, Section, Shape,
+    words,
+};
+use gatehook_engine::schema as engine_schema;
+use serde_json::{Value, json};
+
+use crate::config::{Config, Door, KeyConfig, KeySecret, Limits, Secret, UpstreamConfig, UpstreamKind};
+use crate::upstream::{Upstream, UpstreamError};
+
+/// The kinds of upstreams by their names.
+pub const KIND: [(&str, UpstreamKind); 3] =
+    [("ollama", UpstreamKind::Ollama), ("openai", UpstreamKind::OpenAi), ("anthropic", UpstreamKind::Anthropic)];
+/// Doors by their names.
+pub const DOOR: [(&str, Door); 2] = [("pass", Door::Pass), ("closed", Door::Closed)];
+
+const KIND_WORDS: &[&str] = &words(&KIND);
+const DOOR_WORDS: &[&str] = &words(&DOOR);
+
+/// The gateway's sections of a file.
+pub const FILE: &[Field] = &[
+    Field::new("listen", Shape::Table(LISTEN), "Where the gateway listens, and whom it lets in."),
+    Field::new("upstreams", Shape::Any, "Servers that run models, by name; the first is the default."),
+    Field::new(
+        "keys",
+        Shape::Any,
+        "Keys that callers present, by name; none lets everyone in who reaches the address.",
+    ),
+    Field::new("limits", Shape::Table(LIMITS), "What is waited for, and how much is held."),
+    Field::new("management", Shape::Word(DOOR_WORDS), "Pulling, pushing, creating, copying and deleting models.")
+        .default("pass"),
+    Field::new("unknown_paths", Shape::Word(DOOR_WORDS), "Paths that the table does not know, once a hook may block.")
+        .default("closed"),
+    Field::new("workers", Shape::Integer, "Network threads.").default("one for each processor"),
+];
+
+/// `listen`.
+pub const LISTEN: &[Field] = &[
+    Field::new("address", Shape::Text, "Address and port; port 0 picks a free one.").default("127.0.0.1:11435"),
+    Field::new("open", Shape::Bool, "Listen beyond loopback although no key is asked for.").default("false"),
+    Field::new("origins", Shape::Texts, "Browser origins beside those of this machine."),
+    Field::new("hosts", Shape::Texts, "Names beside the loopback ones by which a gateway on loopback may be called."),
+];
+
+/// One of `upstreams`.
+pub const UPSTREAM: &[Field] = &[
+    Field::new("kind", Shape::Word(KIND_WORDS), "What it speaks, and which other doors it has.").default("ollama"),
+    Field::new("url", Shape::Text, "`http://host:port/base`, `https://…`, or `replay:FILE`."),
+    Field::new("models", Shape::Texts, "The models it serves, `*` stands for anything.")
+        .default("those that no other upstream claims"),
+    Field::new("api_key", Shape::Text, "The credential it wants; `${env.NAME}` names a variable.")
+        .default("the client's own"),
+    Field::new("api_key_file", Shape::Text, "A file that holds it."),
+    Field::new("ca_file", Shape::Text, "Certificate authorities of its https, in PEM.").default("the system's"),
+];
+
+/// One of `keys`.
+pub const KEY: &[Field] = &[
+    Field::new("sha256", Shape::Text, "SHA-256 of the key, in hexadecimal."),
+    Field::new("file", Shape::Text, "A file that holds the key."),
+];
+
+/// `limits`.
+pub const LIMITS: &[Field] = &[
+    Field::new("request_body", Shape::Integer, "Bytes of a request that a hook is to see.").default("33554432"),
+    Field::new("response_body", Shape::Integer, "Bytes of a response that a hook must see whole.").default("33554432"),
+    Field::new("bodies_in_flight", Shape::Integer, "Bytes held for hooks at one time.").default("536870912"),
+    Field::new("connections", Shape::Integer, "Connections of clients at one time.").default("8192"),
+    Field::new("client_head", Shape::Duration, "A client must have sent its request's head.").default("10s"),
+    Field::new("client_keep_alive", Shape::Duration, "A kept connection may stand idle.").default("75s"),
+    Field::new("connect", Shape::Duration, "An upstream must have accepted the connection.").default("5s"),
+    Field::new("first_byte", Shape::Duration, "An upstream must have begun to answer.").default("600s"),
+    Field::new("idle", Shape::Duration, "An upstream may pause within an answer.").default("300s"),
+];
+
+/// What files say to the gateway; what is absent was not said.
+#[derive(Debug, Clone, Default)]
+pub struct Settings {
+    address: Option<SocketAddr>,
+    open: Option<bool>,
+    origins: Option<Vec<String>>,
+    hosts: Option<Vec<String>>,
+    upstreams: Option<Vec<UpstreamConfig>>,
+    keys: Option<Vec<KeyConfig>>,
+    limits: Option<Limits>,
+    management: Option<Door>,
+    unknown_paths: Option<Door>,
+    workers: Option<usize>,
+}
+
+/// Reads a whole file: what it says to the engine, and what to the gateway.
+pub fn read(document: &Document, options: &ReadOptions<'_>) -> Result<(config::File, Settings), ConfigError> {
+    let sections: Vec<&str> = FILE.iter().map(|field| field.name).collect();
+    let diagnostics = Diagnostics::new();
+    let options = ReadOptions { sections: &sections, ..options.clone() };
+    let file = config::read_file(document, &options, &diagnostics);
+    let context = Context { document, diagnostics: &diagnostics };
+    let settings = match &document.root.value {
+        config::Value::Map(_) => Section::open(context, &document.root, "", FILE),
+        _ => None,
+    };
+    let settings = settings.map(|root| Settings::read(&root, &options)).unwrap_or_default();
+    diagnostics.finish(document, (file, settings))
+}
+
+/// JSON Schema of a whole file.
+pub fn schema() -> Value {
+    let mut schema = engine_schema::configuration();
+    let own = engine_schema::section(FILE);
+    if let (Some(all), Some(own)) =
+        (schema.get_mut("properties").and_then(Value::as_object_mut), own.get("properties").and_then(Value::as_object))
+    {
+        all.extend(own.clone());
+        for (name, fields) in [("upstreams", UPSTREAM), ("keys", KEY)] {
+            if let Some(section) = all.get_mut(name).and_then(Value::as_object_mut) {
+                section.insert("type".to_owned(), json!("object"));
+                section.insert("additionalProperties".to_owned(), engine_schema::section(fields));
+            }
+        }
+    }
+    schema
+}
+
+impl Settings {
+    fn read(root: &Section<'_>, options: &ReadOptions<'_>) -> Self {
+        let listen = root.section("listen", LISTEN);
+        let limits = root.section("limits", LIMITS);
+        Self {
+            address: listen.as_ref().and_then(address),
+            open: listen.as_ref().and_then(|listen| listen.bool("open")),
+            origins: listen.as_ref().and_then(|listen| listen.texts("origins")),
+            hosts: listen.as_ref().and_then(|listen| listen.texts("hosts")),
+            upstreams: root.node("upstreams").map(|_| {
+                let sections = root.named_sections("upstreams", UPSTREAM);
+                sections.iter().filter_map(|(name, section)| upstream(name, section, options)).collect()
+            }),
+            keys: root.node("keys").map(|_| {
+                let sections = root.named_sections("keys", KEY);
+                sections.iter().filter_map(|(name, section)| key(name, section, options)).collect()
+            }),
+            limits: limits.as_ref().map(read_limits),
+            management: root.choice("management", &DOOR),
+            unknown_paths: root.choice("unknown_paths", &DOOR),
+            workers: root.count("workers", 1),
+        }
+    }
+
+    /// These settings, and where they are silent those of a weaker file.
+    #[must_use]
+    pub fn or(self, weaker: Self) -> Self {
+        Self {
+            address: self.address.or(weaker.address),
+            open: self.open.or(weaker.open),
+            origins: self.origins.or(weaker.origins),
+            hosts: self.hosts.or(weaker.hosts),
+            upstreams: self.upstreams.or(weaker.upstreams),
+            keys: self.keys.or(weaker.keys),
+            limits: self.limits.or(weaker.limits),
+            management: self.management.or(weaker.management),
+            unknown_paths: self.unknown_paths.or(weaker.unknown_paths),
+            workers: self.workers.or(weaker.workers),
+        }
+    }
+
+    /// Whether a file names upstreams.
+    pub fn names_upstreams(&self) -> bool {
+        self.upstreams.as_ref().is_some_and(|upstreams| !upstreams.is_empty())
+    }
+
+    /// Puts these settings into `config`.
+    pub fn apply(self, config: &mut Config) {
+        put(&mut config.listen.address, self.address);
+        put(&mut config.listen.open, self.open);
+        put(&mut config.listen.origins, self.origins);
+        put(&mut config.listen.hosts, self.hosts);
+        put(&mut config.upstreams, self.upstreams.filter(|upstreams| !upstreams.is_empty()));
+        put(&mut config.keys, self.keys);
+        put(&mut config.limits, self.limits);
+        put(&mut config.management, self.management);
+        put(&mut config.unknown_paths, self.unknown_paths);
+        put(&mut config.workers, self.workers);
+    }
+}
+
+fn put<T>(place: &mut T, value: Option<T>) {
+    if let Some(value) = value {
+        *place = value;
+    }
+}
+
+fn address(listen: &Section<'_>) -> Option<SocketAddr> {
+    let text = listen.text("address")?;
+    text.parse().map_err(|_| invalid(listen, "address", "this is no address", "write it as in `127.0.0.1:11435`")).ok()
+}
+
+fn upstream(name: &str, section: &Section<'_>, options: &ReadOptions<'_>) -> Option<UpstreamConfig> {
+    let kind = section.choice("kind", &KIND).unwrap_or(UpstreamKind::Ollama);
+    let Some(url) = section.text("url") else {
+        if section.node("url").is_none() {
+            let problem = section.problem(DiagnosticKind::InvalidValue, "an upstream needs a `url`");
+            section.report(problem.at(section.head()).help("write it as in `http://127.0.0.1:11434`"));
+        }
+        return None;
+    };
+    let url = match url.strip_prefix("replay:") {
+        Some("") => url.to_owned(),
+        Some(file) => format!("replay:{}", options.working_dir.join(file).display()),
+        None => url.to_owned(),
+    };
+    let api_key = match (section.text("api_key"), section.text("api_key_file")) {
+        (Some(_), Some(_)) => {
+            invalid(section, "api_key_file", "a key stands here and in a file", "keep one of them");
+            None
+        }
+        (Some(written), None) => variable(section, written, options).map(Secret::Value),
+        (None, file) => file.map(|file| Secret::File(options.working_dir.join(file))),
+    };
+    let config = UpstreamConfig {
+        models: section.texts("models").unwrap_or_default(),
+        api_key,
+        ca_file: section.text("ca_file").map(|file| options.working_dir.join(file)),
+        ..UpstreamConfig::new(name, kind, url)
+    };
+    match Upstream::new(&config) {
+        Ok(_) => Some(config),
+        Err(error) => {
+            let (field, help) = at_fault(&error, section);
+            let problem: Diagnostic = section.problem(DiagnosticKind::InvalidValue, error.to_string());
+            section.report(problem.at(section.place(field)).maybe_help(help.map(str::to_owned)));
+            None
+        }
+    }
+}
+
+/// The field that an upstream cannot be used for, and what to do about it.
+fn at_fault(error: &UpstreamError, section: &Section<'_>) -> (&'static str, Option<&'static str>) {
+    let names = |field: &&str, file: &str| section.text(field).is_some_and(|written| file.ends_with(written));
+    match error {
+        UpstreamError::Address { .. } => ("url", Some("write it as in `http://127.0.0.1:11434`")),
+        UpstreamError::Key { .. } if section.node("api_key").is_some() => ("api_key", None),
+        UpstreamError::Key { .. } => ("api_key_file", None),
+        UpstreamError::File { file, .. } => {
+            (["api_key_file", "ca_file"].into_iter().find(|field| names(field, file)).unwrap_or("url"), None)
+        }
+    }
+}
+
+/// A value as written, or the variable that `${env.NAME}` names.
+fn variable(section: &Section<'_>, written: &str, options: &ReadOptions<'_>) -> Option<String> {
+    section.context.diagnostics.conceal(section.place("api_key"));
+    let Some(name) = written.strip_prefix("${env.").and_then(|rest| rest.strip_suffix('}')) else {
+        return Some(written.to_owned());
+    };
+    let value = options.env.get(name).cloned();
+    if value.is_none() {
+        let problem = section.problem(DiagnosticKind::MissingVariable, format!("the variable `{name}` is not set"));
+        section.report(problem.at(section.place("api_key")));
+    }
+    value
+}
+
+fn key(name: &str, section: &Section<'_>, options: &ReadOptions<'_>) -> Option<KeyConfig> {
+    let secret = match (section.text("sha256"), section.text("file")) {
+        (Some(hash), None) if hash.len() == 64 && hash.bytes().all(|byte| byte.is_ascii_hexdigit()) => {
+            KeySecret::Sha256(hash.to_ascii_lowercase())
+        }
+        (Some(_), None) => {
+            invalid(section, "sha256", "this is no SHA-256", "write its 64 hexadecimal digits");
+            return None;
+        }
+        (None, Some(file)) => KeySecret::File(options.working_dir.join(file)),
+        _ => {
+            let problem = section.problem(DiagnosticKind::InvalidValue, "a key needs `sha256` or `file`, one of them");
+            section.report(problem.at(section.head()));
+            return None;
+        }
+    };
+    Some(KeyConfig { name: name.to_owned(), secret })
+}
+
+fn read_limits(section: &Section<'_>) -> Limits {
+    let mut limits = Limits::default();
+    for (name, place) in [
+        ("request_body", &mut limits.request_body),
+        ("response_body", &mut limits.response_body),
+        ("bodies_in_flight", &mut limits.bodies_in_flight),
+        ("connections", &mut limits.connections),
+    ] {
+        put(place, section.count(name, 1));
+    }
+    for (name, place) in [
+        ("client_head", &mut limits.client_head),
+        ("client_keep_alive", &mut limits.client_keep_alive),
+        ("connect", &mut limits.connect),
+        ("first_byte", &mut limits.first_byte),
+        ("idle", &mut limits.idle),
+    ] {
+        put(place, section.duration(name).filter(|duration| *duration > Duration::ZERO));
+    }
+    limits
+}
+
+/// Reports a value at fault.
+fn invalid(section: &Section<'_>, field: &str, message: &str, help: &str) {
+    let problem: Diagnostic = section.problem(DiagnosticKind::InvalidValue, message);
+    section.report(problem.at(section.place(field)).help(help));
+}
