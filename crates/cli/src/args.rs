@@ -1,0 +1,157 @@
+//! The command line, as clap reads it.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
+use clap_complete::Shell;
+
+use crate::environment;
+
+const EXIT_CODES: &str = "\
+Exit codes:
+   0  done
+   1  the answer is no: a check failed, a verdict denied
+   2  wrong usage
+   3  the configuration is at fault
+   4  the upstream or the address to listen on is at fault
+  70  a defect of gatehook
+  71  the system refused, as where an output cannot be written
+ 130  told to stop by Ctrl-C or SIGTERM before the answer was known";
+
+/// One hook system for everything that talks to a language model.
+#[derive(Debug, Parser)]
+#[command(name = "gatehook", version, about, max_term_width = 100)]
+#[command(after_help = EXIT_CODES)]
+pub(crate) struct Cli {
+    /// Log more: every dispatch with -v, everything with -vv.
+    #[arg(short, long, global = true, display_order = 900, action = ArgAction::Count)]
+    pub(crate) verbose: u8,
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Stand in front of an inference server and run hooks on what passes.
+    #[command(after_help = environment::section())]
+    Serve(ServeArgs),
+    /// Show the main job on built-in defaults: three exchanges and their verdicts.
+    Demo(DemoArgs),
+    /// List, check and try hooks.
+    #[command(subcommand)]
+    Hooks(HooksCommand),
+    /// Print the JSON Schema of the configuration or of a payload.
+    Schema(SchemaArgs),
+    /// Print a shell's completion script.
+    Completions {
+        /// The shell.
+        shell: Shell,
+    },
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ServeArgs {
+    /// Configuration file: YAML, JSON or TOML.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) config: Option<PathBuf>,
+    /// Address to listen on; port 0 takes a free one.
+    #[arg(long, value_name = "ADDR")]
+    pub(crate) listen: Option<SocketAddr>,
+    /// The upstream, in place of configured ones: a URL, or replay:FILE.
+    #[arg(long, value_name = "URL")]
+    pub(crate) upstream: Option<String>,
+    /// What the upstream is.
+    #[arg(long, value_name = "KIND", default_value = "ollama")]
+    pub(crate) upstream_kind: UpstreamKind,
+    /// Threads that serve; one for each core by default.
+    #[arg(long, value_name = "N")]
+    pub(crate) workers: Option<usize>,
+    /// Write logs as JSON lines.
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Read the configuration, say what it means, and stop.
+    #[arg(long)]
+    pub(crate) check: bool,
+}
+
+/// What an upstream speaks, and which doors it has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum UpstreamKind {
+    Ollama,
+    Openai,
+    Anthropic,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct DemoArgs {
+    /// Exit after the table.
+    #[arg(long)]
+    pub(crate) once: bool,
+    /// Print the exchanges as JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Address to listen on.
+    #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:0")]
+    pub(crate) listen: SocketAddr,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum HooksCommand {
+    /// List the hooks in force: event, matcher, type, source, profile, file and line.
+    List {
+        #[command(flatten)]
+        files: FileArgs,
+    },
+    /// Check configuration files and show each fault at its place.
+    Check {
+        #[command(flatten)]
+        files: FileArgs,
+    },
+    /// Dispatch an event and show each hook's outcome and the verdict.
+    Test(TestArgs),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct FileArgs {
+    /// Configuration files, in place of all that `serve` would read.
+    #[arg(value_name = "FILE")]
+    pub(crate) files: Vec<PathBuf>,
+    /// The contract the files were written for.
+    #[arg(long, value_name = "PROFILE", default_value = "native")]
+    pub(crate) dialect: String,
+    /// Print JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct TestArgs {
+    /// The event, as in pre_tool_use.
+    pub(crate) event: String,
+    /// Configuration file, in place of all that `serve` would read.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) config: Vec<PathBuf>,
+    /// The contract the files were written for.
+    #[arg(long, value_name = "PROFILE", default_value = "native")]
+    pub(crate) dialect: String,
+    /// The input as JSON; - reads standard input.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) input: Option<PathBuf>,
+    /// The tool of a tool event.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) tool: Option<String>,
+    /// A field of the input, as in prompt=hello; for tool events an argument of the tool, as in path=/etc/passwd.
+    #[arg(long = "set", value_name = "KEY=VALUE")]
+    pub(crate) set: Vec<String>,
+    /// Print JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct SchemaArgs {
+    /// `config`, `output`, or an event's name for its payload.
+    #[arg(default_value = "config")]
+    pub(crate) what: String,
+}

@@ -1,0 +1,50 @@
+//! The client of the demonstration: one request on one connection.
+
+use std::io;
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use http_body_util::{BodyExt, Full, Limited};
+use hyper::Request;
+use hyper::body::Bytes;
+use hyper_util::rt::TokioIo;
+use serde_json::Value;
+use tokio::net::TcpStream;
+
+/// An exchange that takes longer has failed.
+const DEADLINE: Duration = Duration::from_secs(10);
+
+/// Largest answer that is read.
+const LIMIT: usize = 1 << 20;
+
+/// What came back.
+pub(super) struct Answer {
+    pub(super) status: u16,
+    pub(super) body: Value,
+}
+
+/// Sends JSON, and waits for JSON.
+pub(super) async fn post(server: SocketAddr, path: &str, body: &Value) -> io::Result<Answer> {
+    let request = Request::post(path)
+        .header("host", server.to_string())
+        .header("content-type", "application/json")
+        .body(Full::new(Bytes::from(body.to_string())))
+        .map_err(io::Error::other)?;
+    tokio::time::timeout(DEADLINE, exchange(server, request)).await?
+}
+
+async fn exchange(server: SocketAddr, request: Request<Full<Bytes>>) -> io::Result<Answer> {
+    let stream = TcpStream::connect(server).await?;
+    let (mut sender, connection) =
+        hyper::client::conn::http1::handshake(TokioIo::new(stream)).await.map_err(io::Error::other)?;
+    let answer = async {
+        let response = sender.send_request(request).await.map_err(io::Error::other)?;
+        let status = response.status().as_u16();
+        let body = Limited::new(response.into_body(), LIMIT).collect().await.map_err(io::Error::other)?.to_bytes();
+        Ok(Answer { status, body: serde_json::from_slice(&body)? })
+    };
+    tokio::select! {
+        answer = answer => answer,
+        ended = connection => Err(io::Error::other(ended.err().map_or("the gateway hung up".to_owned(), |e| e.to_string()))),
+    }
+}

@@ -1,0 +1,7 @@
+//! One file for each command.
+
+pub(crate) mod completions;
+pub(crate) mod demo;
+pub(crate) mod hooks;
+pub(crate) mod schema;
+pub(crate) mod serve;

@@ -1,0 +1,35 @@
+//! Every environment variable that `gatehook` reads: one table, shown by `--help` and by the documentation.
+
+pub(crate) use gatehook_engine::config::{OLLAMA_VARIABLES, Variable};
+
+/// The variables that `serve` reads beside [`OLLAMA_VARIABLES`].
+const OWN: &[Variable] = &[
+    Variable {
+        name: "OLLAMA_HOST",
+        default: "http://127.0.0.1:11434",
+        doc: "The upstream, where no configuration names one.",
+    },
+    Variable { name: "OLLAMA_ORIGINS", default: "", doc: "Browser origins let in beside those of this machine." },
+    Variable { name: "GATEHOOK_CONFIG", default: "", doc: "A configuration file, as `--config`." },
+    Variable { name: "GATEHOOK_LISTEN", default: "127.0.0.1:11435", doc: "The address to listen on, as `--listen`." },
+    Variable { name: "GATEHOOK_LOG", default: "info", doc: "What is logged, as in `info,gatehook_gateway=debug`." },
+    Variable { name: "NO_COLOR", default: "", doc: "Set to anything: no colour." },
+    Variable { name: "XDG_CONFIG_HOME", default: "~/.config", doc: "Where `gatehook/gatehook.yaml` is looked for." },
+];
+
+/// The variables that `serve` reads.
+pub(crate) fn serve() -> impl Iterator<Item = &'static Variable> {
+    OLLAMA_VARIABLES.iter().chain(OWN)
+}
+
+/// The variables as a section of a help text. What a variable says has a line of its own, so that no terminal is too
+/// narrow for it.
+pub(crate) fn section() -> String {
+    let mut text = String::from("Environment:\n");
+    for Variable { name, default, doc } in serve() {
+        let default = if default.is_empty() { String::new() } else { format!(" [default: {default}]") };
+        let doc = doc.trim_end_matches('.').replace('`', "");
+        text.push_str(&format!("  {name}{default}\n          {doc}\n"));
+    }
+    text
+}

@@ -1,0 +1,48 @@
+//! The binary `gatehook`: reads the command line, calls the crates that do the work, and shows what came of it.
+//!
+//! A command is a file in `commands`; `args` is the command line, `environment` the variables, `policy` finds and reads
+//! configuration files, `serving` is what `serve` is told, `failure` shows what went wrong, `exit` says it to scripts.
+
+mod args;
+mod commands;
+mod environment;
+mod exit;
+mod failure;
+mod logging;
+mod policy;
+mod print;
+mod sample;
+mod serving;
+mod table;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use crate::args::{Cli, Command};
+use crate::exit::Exit;
+use crate::failure::Failure;
+use crate::print::Printer;
+
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    let ended = std::panic::catch_unwind(|| {
+        let mut printer = Printer::new();
+        run(cli, &mut printer).unwrap_or_else(|failure| {
+            printer.failure(&failure);
+            failure.exit
+        })
+    });
+    // The panic has been shown where it happened.
+    ended.unwrap_or(Exit::Defect).into()
+}
+
+fn run(cli: Cli, printer: &mut Printer) -> Result<Exit, Failure> {
+    match cli.command {
+        Command::Serve(args) => commands::serve::run(&args, cli.verbose, printer),
+        Command::Demo(args) => commands::demo::run(&args, printer),
+        Command::Hooks(command) => commands::hooks::run(command, printer),
+        Command::Schema(args) => commands::schema::run(&args, printer),
+        Command::Completions { shell } => commands::completions::run(shell, printer),
+    }
+}

@@ -1,0 +1,16 @@
+//! The binary as its users meet it: commands, outputs, exit codes, and a gateway that serves.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "these are tests")]
+
+mod check;
+mod demo;
+mod list;
+mod misbehaving;
+mod output;
+mod pages;
+mod reload;
+mod schema;
+mod serve;
+mod starting;
+mod support;
+mod trying;

@@ -1,0 +1,195 @@
+//! What README.md and docs/*.md show is run as it stands.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use crate::support::{Home, Ran, Serve, ran};
+
+/// A fenced block of a page.
+struct Block {
+    language: String,
+    text: String,
+}
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+fn blocks(page: &Path) -> Vec<Block> {
+    let text = std::fs::read_to_string(page).unwrap();
+    let mut blocks = Vec::new();
+    let mut lines = text.lines();
+    while let Some(line) = lines.next() {
+        if let Some(language) = line.strip_prefix("```") {
+            let inside: Vec<&str> = lines.by_ref().take_while(|line| !line.starts_with("```")).collect();
+            blocks.push(Block { language: language.to_owned(), text: inside.join("\n") + "\n" });
+        }
+    }
+    blocks
+}
+
+fn pages() -> Vec<PathBuf> {
+    let docs = std::fs::read_dir(root().join("docs")).unwrap().map(|entry| entry.unwrap().path());
+    let mut pages: Vec<PathBuf> = docs.filter(|path| path.extension().is_some_and(|it| it == "md")).collect();
+    pages.push(root().join("README.md"));
+    pages.sort();
+    pages
+}
+
+/// The name that a block gives itself in its first lines, as in `# guard.sh: …`.
+fn name(block: &Block) -> Option<&str> {
+    let line = block.text.lines().find(|line| line.starts_with("# "))?;
+    let word = line.trim_start_matches("# ").split([':', ' ']).next()?;
+    word.contains('.').then_some(word)
+}
+
+/// The commands of a block, and what a comment behind says about their exit code.
+fn commands(block: &Block) -> Vec<(String, i32)> {
+    let lines = block.text.lines().filter(|line| !line.trim().is_empty() && !line.starts_with('#'));
+    lines
+        .map(|line| {
+            let (command, comment) = line.split_once("  #").unwrap_or((line, ""));
+            let code = comment.split_once("exit ").and_then(|(_, rest)| rest.get(..1)?.parse().ok());
+            (command.trim().to_owned(), code.unwrap_or(0))
+        })
+        .collect()
+}
+
+/// Files with keys that a text names.
+fn key_files(text: &str) -> impl Iterator<Item = &str> {
+    text.split([' ', ',', '"']).filter(|word| word.ends_with(".key"))
+}
+
+/// Variables that a text reads as `${env.NAME}`.
+fn variables(text: &str) -> BTreeSet<String> {
+    text.split("${env.").skip(1).filter_map(|rest| Some(rest.split_once('}')?.0.to_owned())).collect()
+}
+
+fn shell(home: &Home, line: &str) -> Ran {
+    ran(home.command("/bin/sh").args(["-c", line]))
+}
+
+/// The readme's files, in a folder of their own.
+fn readme() -> (Home, Vec<Block>) {
+    let home = Home::new();
+    let blocks = blocks(&root().join("README.md"));
+    for block in &blocks {
+        if let Some(name) = name(block) {
+            home.file(name, &block.text);
+        }
+    }
+    (home, blocks)
+}
+
+#[test]
+fn the_readmes_commands_do_what_it_says() {
+    let (home, blocks) = readme();
+    let mut tried = 0;
+    for (line, code) in blocks.iter().filter(|block| block.language == "sh" && name(block).is_none()).flat_map(commands)
+    {
+        let line = match line.strip_prefix("cargo run --release -- ") {
+            Some(rest) => format!("gatehook {rest}"),
+            None if line.starts_with("cargo ") || line.contains("gatehook serve") || line.starts_with("curl ") => {
+                continue;
+            }
+            None => line,
+        };
+        let ran = shell(&home, &line);
+        assert_eq!(ran.code, code, "{line}: {}", ran.shown());
+        tried += 1;
+    }
+    assert!(tried >= 4, "only {tried} commands were found");
+}
+
+#[test]
+fn the_readmes_guard_denies() {
+    let (home, _) = readme();
+    assert_eq!(shell(&home, "chmod +x guard.sh").code, 0);
+    let ran = shell(&home, "gatehook hooks test pre_inference --config gatehook.yaml --set prompt='the launch codes'");
+    assert_eq!(ran.code, 1, "{}", ran.shown());
+    assert!(ran.out.contains("message: launch codes stay here"), "{}", ran.shown());
+}
+
+#[test]
+fn the_readmes_gateway_serves_its_curl_line_and_guards() {
+    let (home, blocks) = readme();
+    assert_eq!(shell(&home, "chmod +x guard.sh").code, 0);
+    let lines: Vec<String> = blocks.iter().flat_map(commands).map(|(line, _)| line).collect();
+    let serve = lines.iter().find_map(|line| line.strip_prefix("gatehook serve ")).unwrap();
+    let args: Vec<&str> = serve.split(' ').chain(["--upstream", "replay:"]).collect();
+    let serve = Serve::start(&home, &args);
+    let curl = lines.iter().find(|line| line.starts_with("curl ")).unwrap();
+    let body = curl.split('\'').nth(1).unwrap();
+    let path = curl.split_once("11435").and_then(|(_, rest)| rest.split(' ').next()).unwrap();
+    assert_eq!(serve.post(path, body).0, 200, "{curl}");
+    let (status, answer) = serve.chat("the launch codes, please");
+    assert_eq!(status, 400, "{answer}");
+    assert!(answer.contains("launch codes stay here"), "{answer}");
+}
+
+#[test]
+fn the_readmes_variable_alone_makes_a_gateway() {
+    let (home, blocks) = readme();
+    let lines: Vec<String> = blocks.iter().flat_map(commands).map(|(line, _)| line).collect();
+    let line = lines.iter().find(|line| line.starts_with("OLLAMA_HOOK")).unwrap();
+    let (variable, command) = line.split_once(' ').unwrap();
+    let (variable, value) = variable.split_once('=').unwrap();
+    assert_eq!(command, "gatehook serve");
+    let mut serve = Serve::start_command(home.gatehook().args(["serve", "--upstream", "replay:"]).env(variable, value));
+    serve.line("hooks in force hooks=1");
+}
+
+#[test]
+fn every_configuration_on_a_page_is_in_order() {
+    let mut tried = 0;
+    for page in pages() {
+        for block in blocks(&page) {
+            let Some(extension) = ["yaml", "toml"].into_iter().find(|known| block.language == *known) else { continue };
+            let home = Home::new();
+            home.file(&format!("snippet.{extension}"), &block.text);
+            key_files(&block.text).for_each(|name| drop(home.file(name, "key")));
+            let mut command = home.gatehook();
+            command.args(["hooks", "check", &format!("snippet.{extension}")]);
+            command.envs(variables(&block.text).into_iter().map(|name| (name, "x")));
+            let ran = ran(&mut command);
+            assert_eq!(ran.code, 0, "{}:\n{}\n{}", page.display(), block.text, ran.shown());
+            tried += 1;
+        }
+    }
+    assert!(tried >= 3, "only {tried} configurations were found");
+}
+
+#[test]
+fn every_command_line_on_a_page_is_one() {
+    let home = Home::new();
+    let mut tried = 0;
+    for page in pages() {
+        for block in blocks(&page).iter().filter(|block| block.language == "sh" && name(block).is_none()) {
+            for (line, _) in commands(block) {
+                let Some((before, command)) = line.split_once("gatehook ").filter(|(before, _)| {
+                    before.is_empty() || before.ends_with(' ') && before.starts_with(|c: char| c.is_uppercase())
+                }) else {
+                    continue;
+                };
+                // The line is read up to `--help`, and nothing is done.
+                let ran = shell(&home, &format!("{before}gatehook {command} --help"));
+                assert_eq!(ran.code, 0, "{}: {line}: {}", page.display(), ran.shown());
+                tried += 1;
+            }
+        }
+    }
+    assert!(tried >= 5, "only {tried} command lines were found");
+}
+
+#[test]
+fn every_link_between_pages_leads_somewhere() {
+    for page in pages() {
+        let text = std::fs::read_to_string(&page).unwrap();
+        let folder = page.parent().unwrap();
+        for target in text.split("](").skip(1).filter_map(|rest| rest.split(')').next()) {
+            let target = target.split('#').next().unwrap();
+            let elsewhere = target.is_empty() || target.contains("://");
+            assert!(elsewhere || folder.join(target).exists(), "{}: {target}", page.display());
+        }
+    }
+}

@@ -1,0 +1,132 @@
+//! The tables of `docs/*.md` and `docs/gatehook.schema.json` are made from the tables that the program reads by. Set
+//! `GATEHOOK_WRITE=1` to write them.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "these are tests")]
+
+#[path = "../src/environment.rs"]
+#[allow(dead_code, reason = "only the tables are documented")]
+mod environment;
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use gatehook_engine::builtins::BUILTINS;
+use gatehook_engine::config::fields::{CONDITIONS, DEFAULTS, FILE, GROUP, HOOK, STREAM};
+use gatehook_engine::config::{Field, OLLAMA_VARIABLES, Shape, Variable};
+use gatehook_gateway::settings;
+
+fn docs(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs").join(name)
+}
+
+/// Holds a file against what it should be, or writes it.
+fn check(path: &Path, fresh: &str) {
+    if std::env::var_os("GATEHOOK_WRITE").is_some() {
+        std::fs::write(path, fresh).unwrap();
+        return;
+    }
+    let text = std::fs::read_to_string(path).unwrap_or_default();
+    assert!(text == fresh, "{} is not what the tables say: run `cargo xtask generate`", path.display());
+}
+
+/// `text` with `part` between `<!-- NAME -->` and `<!-- end -->`.
+fn put(text: &str, name: &str, part: &str) -> String {
+    let start = format!("<!-- {name} -->\n");
+    let (before, rest) = text.split_once(&start).unwrap_or_else(|| panic!("there is no {start:?}"));
+    let (_, after) = rest.split_once("<!-- end -->").unwrap_or_else(|| panic!("{name} has no end"));
+    format!("{before}{start}{part}<!-- end -->{after}")
+}
+
+fn code(word: &str) -> String {
+    format!("`{word}`")
+}
+
+fn codes(words: &[&str]) -> String {
+    words.iter().map(|word| code(word)).collect::<Vec<_>>().join(", ")
+}
+
+fn shape(shape: Shape) -> String {
+    match shape {
+        Shape::Bool => "`true`, `false`".to_owned(),
+        Shape::Integer => "whole number".to_owned(),
+        Shape::Text => "text".to_owned(),
+        Shape::Duration => "length of time".to_owned(),
+        Shape::Word(words) => codes(words),
+        Shape::Texts => "list of texts".to_owned(),
+        Shape::TextMap => "names and texts".to_owned(),
+        Shape::PatternMap => "fields and patterns".to_owned(),
+        Shape::SecretMap => "names and texts, or `{file: PATH}`".to_owned(),
+        Shape::WordOrTexts(words, key) => format!("{}, `{{{key}: [NAME, …]}}`", codes(words)),
+        Shape::Table(_) | Shape::NamedTables(_) | Shape::Any => "mapping".to_owned(),
+        Shape::Tables(_) => "list".to_owned(),
+        Shape::Hooks => "hook, or list of hooks".to_owned(),
+    }
+}
+
+/// A default that is a value stands as code, one that is a phrase as it is.
+fn default(default: &str) -> String {
+    if default.is_empty() || default.contains(' ') { default.to_owned() } else { code(default) }
+}
+
+fn fields(fields: &[Field]) -> String {
+    let typed = fields.iter().any(|field| !field.only.is_empty());
+    let mut table = if typed {
+        String::from("| field | type | value | default | what it says |\n|---|---|---|---|---|\n")
+    } else {
+        String::from("| field | value | default | what it says |\n|---|---|---|---|\n")
+    };
+    for field in fields {
+        let kinds = if typed { format!("{} | ", codes(field.only)) } else { String::new() };
+        let (value, default) = (shape(field.shape), default(field.default));
+        table.push_str(&format!("| `{}` | {kinds}{value} | {default} | {} |\n", field.name, field.doc));
+    }
+    table
+}
+
+fn variables<'a>(variables: impl Iterator<Item = &'a Variable>) -> String {
+    let rows = variables.map(|it| format!("| `{}` | {} | {} |\n", it.name, default(it.default), it.doc));
+    std::iter::once("| variable | default | what it says |\n|---|---|---|\n".to_owned()).chain(rows).collect()
+}
+
+fn builtins() -> String {
+    let rows = BUILTINS.iter().map(|(name, _, doc, args)| format!("| `{name}` | {doc} | {args} |\n"));
+    std::iter::once("| `command` | what it does | `args` |\n|---|---|---|\n".to_owned()).chain(rows).collect()
+}
+
+#[test]
+fn the_configuration_page_shows_the_tables() {
+    let path = docs("configuration.md");
+    let mut text = std::fs::read_to_string(&path).unwrap();
+    let conditions = format!("{} and `tool_input.NAME`.\n", codes(CONDITIONS));
+    let file: Vec<Field> = settings::FILE.iter().chain(FILE).copied().collect();
+    for (name, part) in [
+        ("environment", variables(environment::serve())),
+        ("file", fields(&file)),
+        ("listen", fields(settings::LISTEN)),
+        ("upstream", fields(settings::UPSTREAM)),
+        ("key", fields(settings::KEY)),
+        ("limits", fields(settings::LIMITS)),
+        ("defaults", fields(DEFAULTS)),
+        ("group", fields(GROUP)),
+        ("hook", fields(HOOK)),
+        ("stream", fields(STREAM)),
+        ("builtins", builtins()),
+        ("conditions", conditions),
+    ] {
+        text = put(&text, name, &part);
+    }
+    check(&path, &text);
+}
+
+#[test]
+fn the_webhook_page_shows_the_variables() {
+    let path = docs("ollama-webhooks.md");
+    let text = std::fs::read_to_string(&path).unwrap();
+    check(&path, &put(&text, "variables", &variables(OLLAMA_VARIABLES.iter())));
+}
+
+#[test]
+fn the_schema_is_what_the_program_prints() {
+    let printed = Command::new(env!("CARGO_BIN_EXE_gatehook")).arg("schema").output().unwrap();
+    check(&docs("gatehook.schema.json"), &String::from_utf8(printed.stdout).unwrap());
+}
