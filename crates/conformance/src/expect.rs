@@ -1,0 +1,121 @@
+//! Compares what was expected with what happened.
+
+use std::fmt;
+
+use serde_json::{Map, Value};
+
+use crate::actual::Actual;
+use crate::reader::Diagnosis;
+
+/// One expectation that does not hold.
+#[derive(Debug)]
+pub(crate) struct Difference {
+    /// Its key.
+    pub(crate) key: String,
+    expected: Value,
+    actual: Value,
+}
+
+impl fmt::Display for Difference {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: expected {}, got {}", self.key, self.expected, self.actual)
+    }
+}
+
+/// All expectations that do not hold.
+pub(crate) fn compare(expected: &Map<String, Value>, actual: &Actual) -> Vec<Difference> {
+    let differs = |(key, expected): (&String, &Value)| {
+        let (holds, found) = check(key, expected, actual);
+        (!holds).then(|| Difference { key: key.clone(), expected: expected.clone(), actual: found })
+    };
+    expected.iter().filter_map(differs).collect()
+}
+
+fn check(key: &str, expected: &Value, actual: &Actual) -> (bool, Value) {
+    let exact = |found: &Value| (same(expected, found), found.clone());
+    match key {
+        "elapsed_ms" => {
+            let found = actual.get(key);
+            let limit = |name| expected.get(name).and_then(Value::as_u64);
+            let elapsed = found.as_u64().unwrap_or_default();
+            let holds = limit("min").is_none_or(|min| elapsed >= min) && limit("max").is_none_or(|max| elapsed <= max);
+            (holds, found.clone())
+        }
+        "files" => of_files(expected, actual, same),
+        "files_contain" => of_files(expected, actual, contains),
+        key => match key.strip_suffix("_contains") {
+            Some(text) => {
+                let found = actual.get(text);
+                (contains(expected, found), found.clone())
+            }
+            None => exact(actual.get(key)),
+        },
+    }
+}
+
+/// Equal; nothing is equal to an empty text, and numbers by their value.
+fn same(expected: &Value, found: &Value) -> bool {
+    match (expected, found) {
+        (Value::Null, Value::String(text)) | (Value::String(text), Value::Null) => text.is_empty(),
+        (Value::Number(a), Value::Number(b)) => a.as_f64() == b.as_f64(),
+        (expected, found) => expected == found,
+    }
+}
+
+/// A text, or all of several in this order.
+fn contains(expected: &Value, found: &Value) -> bool {
+    let Value::String(found) = found else { return false };
+    let parts: Vec<&str> = match expected {
+        Value::Array(parts) => parts.iter().filter_map(Value::as_str).collect(),
+        part => part.as_str().into_iter().collect(),
+    };
+    let mut rest = found.as_str();
+    parts.into_iter().all(|part| match rest.split_once(part) {
+        Some((_, after)) => {
+            rest = after;
+            true
+        }
+        None => false,
+    })
+}
+
+fn of_files(expected: &Value, actual: &Actual, holds: impl Fn(&Value, &Value) -> bool) -> (bool, Value) {
+    let found = actual.get("files");
+    let expected = expected.as_object();
+    let all = expected.into_iter().flatten().all(|(name, text)| holds(text, found.get(name).unwrap_or(&Value::Null)));
+    (all, found.clone())
+}
+
+/// What the loader found, against what it should have found.
+pub(crate) fn compare_config(expected: &Map<String, Value>, found: &Diagnosis) -> Vec<String> {
+    let actual = Map::from_iter([
+        ("valid".to_owned(), Value::Bool(found.kind.is_none())),
+        ("error_kind".to_owned(), found.kind.clone().map_or(Value::Null, Value::String)),
+        ("error_path".to_owned(), found.path.clone().map_or(Value::Null, Value::String)),
+    ]);
+    let found = |key: &str| actual.get(key).cloned().unwrap_or_default();
+    let wrong = expected.iter().filter(|(key, value)| actual.get(*key) != Some(value));
+    wrong.map(|(key, value)| format!("{key}: expected {value}, got {}", found(key))).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn parts_of_a_text_must_stand_in_their_order() {
+        for (parts, holds) in [(json!(["a", "b"]), true), (json!(["b", "a"]), false), (json!("ab"), false)] {
+            assert_eq!(contains(&parts, &json!("a-b")), holds, "{parts}");
+        }
+        assert!(!contains(&json!(["a", "a"]), &json!("a")), "each part stands for itself");
+        assert!(!contains(&json!(["a"]), &Value::Null));
+    }
+
+    #[test]
+    fn nothing_and_an_empty_text_are_the_same_and_an_empty_object_is_not() {
+        assert!(same(&json!(""), &Value::Null));
+        assert!(same(&json!(1), &json!(1.0)));
+        assert!(!same(&Value::Null, &json!({})));
+    }
+}
