@@ -1,0 +1,76 @@
+"""The upstream of the tests: records each request, then hands it to the server that can answer it.
+
+`/api/*`, which llama.cpp does not speak, gets replies in the form that Ollama's API documents. Everything else goes
+to a real llama.cpp server, chosen by the first word of the model's name: `tool-…` calls a tool, `think-…` thinks
+first, any other answers with plain text.
+"""
+
+import http.client
+import json
+import pathlib
+import urllib.parse
+
+from . import server
+
+REPLIES = pathlib.Path(__file__).with_name("ollama_replies")
+
+
+def ollama_reply(path, body):
+    """Status, content type and chunks of the reply to a native route, or None where there is none."""
+    name = path.removeprefix("/api/")
+    asked = json.loads(body) if body else {}
+    if name in ("chat", "generate") and asked.get("stream", True):
+        lines = (REPLIES / f"{name}.ndjson").read_bytes().splitlines(keepends=True)
+        return 200, "application/x-ndjson", [named(line, asked) for line in lines]
+    file = REPLIES / f"{name}.json"
+    if not file.is_file():
+        return None
+    return 200, "application/json; charset=utf-8", [named(file.read_bytes(), asked)]
+
+
+def named(text, asked):
+    """A reply carries the model that was asked for."""
+    return text.replace(b"MODEL", asked.get("model", "").encode())
+
+
+def start(record, llama_servers):
+    """`llama_servers` maps the first word of a model's name to an address; `text` is the one for all others."""
+
+    class Upstream(server.Handler):
+        def do_GET(self):
+            self.forward("GET", b"")
+
+        def do_POST(self):
+            body = self.body()
+            record.add(self, body)
+            self.forward("POST", body)
+
+        def forward(self, method, body):
+            if self.path.startswith("/api/"):
+                self.replay(body)
+            else:
+                self.proxy(method, body)
+
+        def replay(self, body):
+            found = ollama_reply(urllib.parse.urlsplit(self.path).path, body)
+            if found is None:
+                self.answer(404, {"error": "no reply for this path"})
+            elif len(found[2]) == 1:
+                self.answer(found[0], found[2][0], found[1])
+            else:
+                self.answer_stream(*found)
+
+        def proxy(self, method, body):
+            model = (json.loads(body) if body else {}).get("model", "")
+            address = llama_servers.get(model.split("-")[0], llama_servers["text"])
+            connection = http.client.HTTPConnection(urllib.parse.urlsplit(address).netloc, timeout=60)
+            connection.request(method, self.path, body or None, {"content-type": "application/json"})
+            response = connection.getresponse()
+            content_type = response.getheader("content-type", "application/json")
+            if response.getheader("content-length"):
+                self.answer(response.status, response.read(), content_type)
+            else:
+                self.answer_stream(response.status, content_type, iter(lambda: response.read1(65536), b""))
+            connection.close()
+
+    return server.start(Upstream)

@@ -1,0 +1,40 @@
+"""The webhook of the tests: `POST /VERDICT` is answered with that verdict, for either event."""
+
+import json
+
+from . import server
+
+#: What `modify` looks for, in prompts and in the model's answer, and what it puts there.
+PROMPT_SECRET = "swordfish"
+ANSWER_SECRET = "123-45-6789"
+MASK = "[masked]"
+
+USER_MESSAGE = "Not like this."
+AGENT_MESSAGE = "The policy of these tests says so."
+
+
+def reply(verdict, call):
+    """Status and body for one call of the hook."""
+    if verdict == "unavailable":
+        return 500, {"oops": True}
+    messages = {"user_message": USER_MESSAGE, "agent_message": AGENT_MESSAGE}
+    if verdict == "unsupported":
+        # More messages than a prompt can hold.
+        turns = [{"role": role, "content": "one more"} for role in ("user", "assistant", "user")]
+        return 200, {"permission": "modify", **messages, "messages": turns}
+    if verdict != "modify":
+        return 200, {"permission": verdict, **messages}
+    if call["event"] == "pre_inference":
+        masked = json.loads(json.dumps(call["messages"]).replace(PROMPT_SECRET, MASK))
+        return 200, {"permission": "modify", "messages": masked}
+    return 200, {"permission": "modify", "output_text": call["output_text"].replace(ANSWER_SECRET, MASK)}
+
+
+def start(record):
+    class Webhook(server.Handler):
+        def do_POST(self):
+            body = self.body()
+            record.add(self, body)
+            self.answer(*reply(self.path.strip("/"), json.loads(body)))
+
+    return server.start(Webhook)
