@@ -54,8 +54,7 @@ const EVENTS: [Event; 6] = [
 impl Guard {
     /// The guard of these hooks; `None` where none is about inference, tool calls or their results.
     pub fn new(executor: Executor) -> Option<Self> {
-        let may_block =
-            executor.hooks().any(|hook| EVENTS.contains(&hook.event) && !hook.definition.observer);
+        let may_block = executor.hooks().any(|hook| EVENTS.contains(&hook.event) && !hook.definition.observer);
         let guard = Self {
             results: executor.has(Event::ToolResponseTransform).then(|| Arc::new(results::remembered())),
             before: executor.has(Event::PreInference),

@@ -35,6 +35,9 @@ pub(crate) fn heed(
 
 /// Tells of every hook that ran, without a word of what it was shown or said.
 pub(crate) fn witness(call: &Call<'_>, event: Event, verdict: &Verdict) {
+    if verdict.outcomes.is_empty() {
+        return;
+    }
     call.witness.judged(event, verdict);
     for outcome in &verdict.outcomes {
         tracing::debug!(

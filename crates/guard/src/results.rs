@@ -45,9 +45,7 @@ impl Guard {
                     text
                 }
             };
-            if let (Some(text), Some(slot)) =
-                (text, changed.get_or_insert_with(|| messages.to_vec()).get_mut(place))
-            {
+            if let (Some(text), Some(slot)) = (text, changed.get_or_insert_with(|| messages.to_vec()).get_mut(place)) {
                 slot.content = Some(text);
             }
         }

@@ -46,11 +46,8 @@ pub(crate) async fn judge(
     hold: &(dyn Fn(ToolCall) -> Result<(), String> + Send + Sync),
 ) -> Judged {
     let mut judged = Judged::default();
-    let mut input = Input {
-        tool_name: Some(wanted.function.name.clone()),
-        tool_use_id: wanted.id.clone(),
-        ..about.clone()
-    };
+    let mut input =
+        Input { tool_name: Some(wanted.function.name.clone()), tool_use_id: wanted.id.clone(), ..about.clone() };
     match arguments_of(wanted) {
         Ok(arguments) => input.tool_input = Some(Arc::new(arguments)),
         Err(_) => {
