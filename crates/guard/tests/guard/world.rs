@@ -72,13 +72,6 @@ impl World {
         self
     }
 
-    /// Adds a builtin of the engine.
-    pub(crate) fn builtin(mut self, event: Event, name: &str, args: &[&str]) -> Self {
-        let hooks = vec![HookDefinition::builtin(name, args)];
-        self.groups.push(HookGroup { event, matcher: String::new(), hooks });
-        self
-    }
-
     pub(crate) fn guard(self) -> Guard {
         let config = HooksConfig { groups: self.groups };
         let executor = Executor::with_registry(config, HandlerEnv::current().unwrap(), &self.registry).unwrap();
