@@ -18,6 +18,7 @@ use crate::upstream::Upstream;
 /// A configuration in force. Requests keep the one they began with.
 pub(crate) struct State {
     pub(crate) limits: Limits,
+    #[allow(dead_code, reason = "read once streams are guarded")]
     pub(crate) streams: Streams,
     pub(crate) keys: Keys,
     pub(crate) origins: Origins,
