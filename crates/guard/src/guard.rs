@@ -3,8 +3,8 @@
 use std::sync::{Arc, Mutex};
 
 use bytes::Bytes;
-use gatehook_engine::Executor;
 use gatehook_engine::events::{Event, Input, Message, ModelOutput, Rewritten, ToolCall};
+use gatehook_engine::{Executor, HookDefinition, Selected};
 use gatehook_inference::{Choice, ErrorKind, HookNote, Path, Phase, ReadError, Request, Response, Route};
 
 use crate::call::Call;
@@ -21,6 +21,7 @@ pub struct Guard {
     /// What hooks have made of tool results; `None` where no hook looks at them.
     pub(crate) results: Option<Arc<Results>>,
     before: bool,
+    beside: bool,
     after: bool,
     pub(crate) tools: bool,
     may_block: bool,
@@ -55,9 +56,12 @@ impl Guard {
     /// The guard of these hooks; `None` where none is about inference, tool calls or their results.
     pub fn new(executor: Executor) -> Option<Self> {
         let may_block = executor.hooks().any(|hook| EVENTS.contains(&hook.event) && !hook.definition.observer);
+        let is_beside = |event, hook: &HookDefinition| event == Event::PreInference && hook.concurrent;
+        let beside = executor.hooks().any(|hook| is_beside(hook.event, hook.definition));
         let guard = Self {
             results: executor.has(Event::ToolResponseTransform).then(|| Arc::new(results::remembered())),
             before: executor.has(Event::PreInference),
+            beside,
             after: executor.has(Event::PostInference),
             tools: tools::LANES.iter().any(|lane| executor.has(*lane)),
             may_block,
@@ -98,7 +102,8 @@ impl Guard {
         }
         let made = Made::default();
         let hold = |rewritten: &Rewritten| held(&request, rewritten, &made);
-        let verdict = self.executor.dispatch_held(Event::PreInference, &input, call.cancel, &hold).await;
+        let now = |hook: &Selected<'_>| !hook.definition.concurrent;
+        let verdict = self.executor.dispatch_some(Event::PreInference, &input, call.cancel, &hold, &now).await;
         heed(call, Event::PreInference, Phase::PreInference, &request, &verdict)?;
         let messages = verdict.rewritten.messages.or(transformed);
         let body = match &messages {
@@ -116,6 +121,20 @@ impl Guard {
         let view = request.view();
         let (model, stream) = (view.model.clone(), view.stream);
         Ok(Admitted { body, rewritten, model, stream, request, input })
+    }
+
+    /// Whether hooks judge requests while the upstream already works on them.
+    pub fn judges_beside(&self) -> bool {
+        self.beside
+    }
+
+    /// Shows an admitted request to the hooks that judge it while the upstream works: nothing of the answer may leave
+    /// before.
+    pub async fn beside(&self, call: &Call<'_>, admitted: &Admitted) -> Result<(), Refusal> {
+        let (event, input) = (Event::PreInference, &admitted.input);
+        let late = |hook: &Selected<'_>| hook.definition.concurrent;
+        let verdict = self.executor.dispatch_some(event, input, call.cancel, &|_| Ok(()), &late).await;
+        heed(call, event, Phase::PreInference, &admitted.request, &verdict)
     }
 
     /// Shows an answer's body (2xx, not a stream) to the hooks that stand after the call; the bytes for the client.
