@@ -3,8 +3,8 @@
 use std::sync::{Arc, Mutex};
 
 use bytes::Bytes;
-use gatehook_engine::Executor;
 use gatehook_engine::events::{Event, Input, Message, ModelOutput, Rewritten, Verb, Verdict};
+use gatehook_engine::{Executor, HookDefinition};
 use gatehook_inference::{Choice, ErrorKind, HookNote, Path, Phase, ReadError, Request, Response, Route};
 
 use crate::call::Call;
@@ -16,6 +16,7 @@ use crate::session::session_of;
 pub struct Guard {
     executor: Executor,
     before: bool,
+    beside: bool,
     after: bool,
     may_block: bool,
 }
@@ -40,9 +41,10 @@ impl Guard {
     pub fn new(executor: Executor) -> Option<Self> {
         let before = executor.has(Event::PreInference);
         let after = executor.has(Event::PostInference);
+        let beside = executor.hooks().any(|hook| hook.event == Event::PreInference && hook.definition.concurrent);
         let about = |event| matches!(event, Event::PreInference | Event::PostInference);
         let may_block = executor.hooks().any(|hook| about(hook.event) && !hook.definition.observer);
-        (before || after).then_some(Self { executor, before, after, may_block })
+        (before || after).then_some(Self { executor, before, beside, after, may_block })
     }
 
     /// Whether hooks look at requests to this path, or at its answers.
@@ -72,7 +74,8 @@ impl Guard {
         }
         let made = Made::default();
         let hold = |rewritten: &Rewritten| held(&request, rewritten, &made);
-        let verdict = self.executor.dispatch_held(Event::PreInference, &input, call.cancel, &hold).await;
+        let now = |hook: &HookDefinition| !hook.concurrent;
+        let verdict = self.executor.dispatch_some(Event::PreInference, &input, call.cancel, &hold, &now).await;
         self.heed(call, Phase::PreInference, &request, &verdict)?;
         let body = match &verdict.rewritten.messages {
             None => request.unchanged(),
@@ -89,6 +92,20 @@ impl Guard {
         let view = request.view();
         let (model, stream) = (view.model.clone(), view.stream);
         Ok(Admitted { body, rewritten, model, stream, request, input })
+    }
+
+    /// Whether hooks judge requests while the upstream already works on them.
+    pub fn judges_beside(&self) -> bool {
+        self.beside
+    }
+
+    /// Shows an admitted request to the hooks that judge it while the upstream works: nothing of the answer may leave
+    /// before.
+    pub async fn beside(&self, call: &Call<'_>, admitted: &Admitted) -> Result<(), Refusal> {
+        let (event, input) = (Event::PreInference, &admitted.input);
+        let late = |hook: &HookDefinition| hook.concurrent;
+        let verdict = self.executor.dispatch_some(event, input, call.cancel, &|_| Ok(()), &late).await;
+        self.heed(call, Phase::PreInference, &admitted.request, &verdict)
     }
 
     /// Shows an answer's body (2xx, not a stream) to the hooks that stand after the call; the bytes for the client.
