@@ -1,6 +1,6 @@
 //! What holds for every recorded stream: however it is split, the same is seen and the same leaves; nothing changed is
 //! nothing changed, and one text changed is one text changed.
-#![expect(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "what tests share is test code too")]
+#![expect(clippy::unwrap_used, reason = "what tests share is test code too")]
 
 use std::path::Path as FilePath;
 
