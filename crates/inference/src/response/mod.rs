@@ -66,10 +66,11 @@ pub struct Response {
 }
 
 /// Fields of a response that repeat what the model said, in tokens or for debugging.
-const ECHOES: &[&str] = &["__verbose", "context", "logprobs", "prompt_logprobs", "token_ids", "prompt_token_ids"];
+pub(crate) const ECHOES: &[&str] =
+    &["__verbose", "context", "logprobs", "prompt_logprobs", "token_ids", "prompt_token_ids"];
 
 /// Stop reasons that speak of tool calls, and what they become without any.
-const STOPS: &[(Route, &str, &str)] = &[
+pub(crate) const STOPS: &[(Route, &str, &str)] = &[
     (Route::Chat, "tool_calls", "stop"),
     (Route::Generate, "tool_calls", "stop"),
     (Route::ChatCompletions, "tool_calls", "stop"),
