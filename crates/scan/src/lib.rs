@@ -17,6 +17,7 @@ mod redact;
 mod rule;
 mod rules;
 mod run;
+mod settled;
 
 #[cfg(test)]
 mod tests;
@@ -25,3 +26,4 @@ pub use find::{Finding, find};
 pub use redact::{MARKER, redact, redact_in_place};
 pub use rule::Rule;
 pub use rules::rules;
+pub use settled::{HOLD_LIMIT, Settled};
