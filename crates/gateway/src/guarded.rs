@@ -124,8 +124,8 @@ impl<'a> Guarded<'a> {
         } else {
             came
         };
-        let looks_after = self.guarding.guard.looks_after(self.guarding.path);
-        if looks_after.is_some() {
+        let reads_answer = self.guarding.guard.reads_answer(self.guarding.path, &admitted).is_some();
+        if reads_answer {
             headers::ask_for_identity(&mut parts.headers);
         }
         let (model, body) = (admitted.model.clone(), RequestBody::whole(body));
@@ -135,7 +135,7 @@ impl<'a> Guarded<'a> {
         } else {
             (admitted, answer.await?)
         };
-        if looks_after.is_some() { self.after(admitted, response).await } else { Ok(response) }
+        if reads_answer { self.after(admitted, response).await } else { Ok(response) }
     }
 
     /// Shows a whole answer to the hooks after the call. Errors of the upstream hold nothing of a model.

@@ -5,10 +5,12 @@ use std::sync::{Arc, Mutex};
 use bytes::Bytes;
 use gatehook_engine::events::{Event, Input, Message, ModelOutput, Rewritten, ToolCall};
 use gatehook_engine::{Executor, HookDefinition, Selected};
-use gatehook_inference::{Choice, ErrorKind, HookNote, Path, Phase, ReadError, Request, Response, Route};
+use gatehook_inference::{Choice, ErrorKind, HookNote, Path, Phase, ReadError, Request, Response, Route, Unheld};
+use gatehook_scan::Restore;
 
 use crate::call::Call;
 use crate::heed::{heed, unheld};
+use crate::placeholders;
 use crate::refusal::Refusal;
 use crate::results::{self, Results};
 use crate::session::session_of;
@@ -40,6 +42,8 @@ pub struct Admitted {
     pub stream: bool,
     request: Request,
     input: Input,
+    /// What hooks have put placeholders for into the request.
+    placeholders: Arc<Restore>,
 }
 
 /// The events around a call of a model.
@@ -84,6 +88,14 @@ impl Guard {
         }
     }
 
+    /// The route whose answer to this request is read: hooks look at it, or values are to be put back into it.
+    pub fn reads_answer(&self, path: Path, admitted: &Admitted) -> Option<Route> {
+        match path {
+            Path::Route(route) if !admitted.placeholders.is_empty() => Some(route),
+            path => self.looks_after(path),
+        }
+    }
+
     /// Whether any of the hooks is more than an observer. Then what hooks cannot see must not pass.
     pub fn may_block(&self) -> bool {
         self.may_block
@@ -120,7 +132,8 @@ impl Guard {
         let rewritten = !same(&body, request.body());
         let view = request.view();
         let (model, stream) = (view.model.clone(), view.stream);
-        Ok(Admitted { body, rewritten, model, stream, request, input })
+        let placeholders = Arc::new(Restore::new(verdict.placeholders));
+        Ok(Admitted { body, rewritten, model, stream, request, input, placeholders })
     }
 
     /// Whether hooks judge requests while the upstream already works on them.
@@ -139,12 +152,19 @@ impl Guard {
 
     /// Shows an answer's body (2xx, not a stream) to the hooks that stand after the call; the bytes for the client.
     pub async fn after(&self, call: &Call<'_>, admitted: &Admitted, body: Bytes) -> Result<Bytes, Refusal> {
-        let Some(route) = self.looks_after(call.path) else { return Ok(body) };
-        let response = Response::read(route, body).map_err(|error| {
-            tracing::warn!(id = &**call.request_id, %error, "an answer cannot be shown to hooks");
-            Refusal::new(ErrorKind::BadUpstream)
-                .saying("The inference server's answer cannot be shown to a policy hook.")
-        })?;
+        let Some(route) = self.reads_answer(call.path, admitted) else { return Ok(body) };
+        let response = match Response::read(route, body.clone()) {
+            Ok(response) => response,
+            Err(error) if self.looks_after(call.path).is_none() => {
+                tracing::warn!(id = &**call.request_id, %error, "values cannot be put back into an answer");
+                return Ok(body);
+            }
+            Err(error) => {
+                tracing::warn!(id = &**call.request_id, %error, "an answer cannot be shown to hooks");
+                return Err(Refusal::new(ErrorKind::BadUpstream)
+                    .saying("The inference server's answer cannot be shown to a policy hook."));
+            }
+        };
         let mut outputs = vec![ModelOutput::default(); response.choices().len()];
         for (place, choice) in response.choices().iter().enumerate() {
             let input = after_input(&admitted.input, choice, &response);
@@ -160,7 +180,7 @@ impl Guard {
             set(&mut outputs, place, verdict.rewritten.output.as_ref());
         }
         let note = self.judge_calls(call, admitted, &response, &mut outputs).await?;
-        let rewritten = response.rewrite_noted(&outputs, note.as_deref());
+        let rewritten = restored(&response, outputs, note.as_deref(), &admitted.placeholders);
         rewritten.map_err(|no| unheld(Phase::PostInference, call, &no.reason))
     }
 
@@ -203,6 +223,25 @@ impl Guard {
         }
         Ok(first)
     }
+}
+
+/// The answer with what hooks have made of it, and with the values of placeholders.
+fn restored(
+    response: &Response,
+    outputs: Vec<ModelOutput>,
+    note: Option<&HookNote>,
+    restore: &Restore,
+) -> Result<Bytes, Unheld> {
+    if restore.is_empty() {
+        return response.rewrite_noted(&outputs, note);
+    }
+    let each = response.choices().iter().zip(&outputs);
+    let mut restored: Vec<_> = each.map(|(choice, output)| placeholders::restored(choice, output, restore)).collect();
+    response.rewrite_noted(&restored, note).or_else(|_| {
+        // Thinking that is signed stays as it is.
+        restored.iter_mut().zip(outputs).for_each(|(restored, output)| restored.thinking = output.thinking);
+        response.rewrite_noted(&restored, note)
+    })
 }
 
 fn unreadable(error: &ReadError) -> Refusal {

@@ -12,6 +12,7 @@
 mod call;
 mod guard;
 mod heed;
+mod placeholders;
 mod refusal;
 mod remembered;
 mod results;
