@@ -27,5 +27,6 @@ pub use json::weight;
 pub use refusal::{ErrorKind, HookNote, Phase, refusal_body};
 pub use request::{Request, RequestView};
 pub use response::{Choice, Response};
+pub use rewrite::{arguments_of, with_arguments};
 pub use route::{Path, Route, TextRoute, Wire};
 pub use stream::{Block, Call, CallId, Ending, FRAME_LIMIT, Fate, Fault, Relay, Track, TrackId, TrackKind, keep_alive};

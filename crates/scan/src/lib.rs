@@ -1,4 +1,4 @@
-//! Recognises secrets in text and redacts them.
+//! Recognises secrets in text and redacts them; so it does personal data, in [`pii`].
 //!
 //! [`find()`] names every secret in a text, [`redact()`] replaces each by [`MARKER`]. What is recognised is one
 //! table, [`rules()`]: the published formats of some two hundred vendors' keys, and a few shapes that need no vendor.
@@ -12,8 +12,10 @@
 
 mod assignment;
 mod find;
+pub mod pii;
 mod prefilter;
 mod redact;
+mod restore;
 mod rule;
 mod rules;
 mod run;
@@ -24,6 +26,7 @@ mod tests;
 
 pub use find::{Finding, find};
 pub use redact::{MARKER, redact, redact_in_place};
+pub use restore::{Restore, Restoring};
 pub use rule::Rule;
 pub use rules::rules;
 pub use settled::{HOLD_LIMIT, Settled};
