@@ -112,7 +112,7 @@ fn a_stream_that_is_allowed_at_once_leaves_as_slices_of_its_read() {
 #[test]
 fn what_a_guard_is_shown_is_what_a_client_gathers() {
     for (file, route, body) in streams() {
-        let (_, (tracks, calls, reasons, _, error)) = pass(route, &[body.clone()], true);
+        let (_, (tracks, calls, reasons, _, error)) = pass(route, std::slice::from_ref(&body), true);
         let gathered = gathered(route, &body);
         assert_eq!(gathered.error.is_some(), error, "{file}");
         for (choice, heard) in &gathered.choices {
@@ -152,11 +152,9 @@ fn replaced(route: Route, reads: &[Bytes], part: &Range<usize>, with: &str, hold
             Some(read) => relay.push(read.clone()).unwrap(),
             None => relay.finish().unwrap(),
         }
-        if let Some(first) = relay.tracks().first() {
-            if !done && first.len_total() >= part.end {
-                relay.replace(TrackId(0), part.clone(), with).unwrap();
-                done = true;
-            }
+        if !done && relay.tracks().first().is_some_and(|first| first.len_total() >= part.end) {
+            relay.replace(TrackId(0), part.clone(), with).unwrap();
+            done = true;
         }
         for id in 0..relay.tracks().len() {
             let track = &relay.tracks()[id];
@@ -179,7 +177,7 @@ proptest! {
     #[test]
     fn any_split_shows_and_sends_the_same((file, route, body) in any_stream(), cuts in vec(any::<Index>(), 0..40), late: bool) {
         let (out, seen) = pass(route, &reads(&body, &cuts), late);
-        let (whole, shown) = pass(route, &[body.clone()], late);
+        let (whole, shown) = pass(route, std::slice::from_ref(&body), late);
         prop_assert_eq!(seen, shown, "{}", file);
         prop_assert!(out == whole && out == body, "{}", file);
     }
@@ -193,7 +191,7 @@ proptest! {
         with in "|x|[a-z \"\\\\üß🙂\n]{1,12}",
         hold in 0..64_usize,
     ) {
-        let (_, shown) = pass(route, &[body.clone()], true);
+        let (_, shown) = pass(route, std::slice::from_ref(&body), true);
         let Some((choice, kind, text, _)) = shown.0.first().cloned() else { return Ok(()) };
         let places: Vec<usize> = text.char_indices().map(|(at, _)| at).chain([text.len()]).collect();
         let (one, two) = (places[from.index(places.len())], places[to.index(places.len())]);
