@@ -10,18 +10,29 @@
 //!
 //! The result is the same as trying each rule at each byte; the time is linear in the text. No IO, no runtime.
 
+mod apart;
 mod assignment;
+mod attempts;
+mod carry;
+mod context;
 mod find;
+mod growing;
+mod growth;
 mod prefilter;
 mod redact;
 mod rule;
 mod rules;
 mod run;
+mod settled;
 
 #[cfg(test)]
 mod tests;
 
+pub use carry::Carry;
+pub use context::{CONTEXT, context};
 pub use find::{Finding, find};
+pub use growing::{Found, Growing, PatternError, Patterns};
 pub use redact::{MARKER, redact, redact_in_place};
 pub use rule::Rule;
 pub use rules::rules;
+pub use settled::{HOLD_LIMIT, Settled};
