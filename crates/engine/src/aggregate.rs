@@ -168,6 +168,10 @@ impl Fold {
             }
         }
         self.system_message(&mut output);
+        self.verdict.holdback_chars = self.verdict.holdback_chars.max(output.holdback_chars);
+        if rewrote {
+            self.verdict.placeholders.append(&mut output.placeholders);
+        }
         let (decided, why) = self.decision(hook, &output, &specific);
         line(&mut reason, &why);
         let kept = (output.user_message.map(into_plain), output.agent_message.map(into_plain));

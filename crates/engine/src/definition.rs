@@ -57,8 +57,12 @@ pub struct HookDefinition {
     pub patch: Patch,
     /// Image data is shown to it, not only its fingerprint.
     pub include_images: bool,
-    /// How a streamed answer is shown to it; `None` is the gateway's default.
+    /// How a streamed answer is shown to it; `None` is what its handler does.
     pub stream: Option<Stream>,
+    /// The model is asked while it judges, and answers to nobody before: it cannot rewrite.
+    pub concurrent: bool,
+    /// What it has judged before is not shown to it again.
+    pub cache: Option<Cache>,
     /// Fields that mean nothing to its type, as in `prompt` on a command, and variables as they are written where they
     /// refer to others. docker-agent takes them, and tells hooks apart by them; native hooks have none.
     pub ignored: Map<String, Value>,
@@ -203,17 +207,31 @@ pub enum EnvPolicy {
     Only(Vec<String>),
 }
 
-/// How a streamed answer is shown to a hook.
+/// How a streamed answer is shown to a hook, as it is written; [`Policy`](crate::streaming::Policy) has the defaults.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Stream {
     /// What is held.
     pub mode: StreamMode,
-    /// Bytes of a window; `None` is the gateway's default.
+    /// What of the thinking is held; `None` is `mode`.
+    pub thinking: Option<StreamMode>,
+    /// Whether tool calls are held.
+    pub tool_calls: ToolCalls,
+    /// Bytes of a window.
     pub size: Option<usize>,
-    /// How long a window may fill; `None` is the gateway's default.
+    /// How long a window may fill.
     pub max_wait: Option<Duration>,
-    /// Bytes that a window shares with the one before; `None` is the gateway's default.
+    /// Bytes that a window shares with the one before.
     pub overlap: Option<usize>,
+    /// Characters at the end of a window that stay held for the next.
+    pub holdback: Option<usize>,
+}
+
+impl Stream {
+    /// All of a stream by one mode.
+    pub fn new(mode: StreamMode) -> Self {
+        let tool_calls = ToolCalls::Hold;
+        Self { mode, thinking: None, tool_calls, size: None, max_wait: None, overlap: None, holdback: None }
+    }
 }
 
 /// What of a streamed answer is held until a hook has judged it.
@@ -225,6 +243,22 @@ pub enum StreamMode {
     Window,
     /// Nothing; the hook sees it at the end.
     Observe,
+}
+
+/// Whether the tool calls of a streamed answer are held until a hook has judged them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ToolCalls {
+    /// Each until it is complete and judged, also where text flows freely.
+    Hold,
+    /// They are not.
+    Pass,
+}
+
+/// What a hook need not see again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Cache {
+    /// Messages, and tool results, that it has let pass: each is judged by itself, whatever stands around it.
+    Content,
 }
 
 /// A field of the input must match. A field that is missing makes the hook run.
@@ -285,6 +319,8 @@ impl HookDefinition {
             patch: Patch::default(),
             include_images: false,
             stream: None,
+            concurrent: false,
+            cache: None,
             ignored: Map::new(),
             origin: Origin::default(),
         }
@@ -333,6 +369,8 @@ impl PartialEq for HookDefinition {
             patch,
             include_images,
             stream,
+            concurrent,
+            cache,
             ignored,
             origin: _,
         } = self;
@@ -350,6 +388,8 @@ impl PartialEq for HookDefinition {
             && *patch == other.patch
             && *include_images == other.include_images
             && *stream == other.stream
+            && *concurrent == other.concurrent
+            && *cache == other.cache
             && *ignored == other.ignored
     }
 }

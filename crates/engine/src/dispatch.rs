@@ -116,6 +116,8 @@ impl Dispatch<'_> {
             None => Ok(None),
         };
         let held = proposed.and_then(|proposed| match proposed {
+            // What it has judged may be with the model already.
+            Some(_) if ran.hook.definition.concurrent => Err("a concurrent hook cannot rewrite".to_owned()),
             Some(rewritten) => (self.hold)(&rewritten).map(|()| Some(rewritten)),
             None => Ok(None),
         });

@@ -12,9 +12,10 @@ pub use crate::compiled::{BuildCause, BuildError};
 use crate::compiled::{EventHooks, Hook};
 use crate::definition::{HookDefinition, HooksConfig};
 use crate::dispatch::{Dispatch, Hold};
-use crate::handler::HandlerEnv;
+use crate::handler::{Handler, HandlerEnv};
 use crate::observers::Observers;
 use crate::registry::Registry;
+use crate::streaming::{Policy, Scan, Streaming};
 
 /// Runs the hooks of a configuration on events. A clone is another handle of the same executor.
 ///
@@ -78,6 +79,46 @@ pub struct HookInfo<'a> {
     /// Its place among the hooks of its event, from 0.
     pub order: usize,
 }
+
+/// One hook that fits an input.
+#[derive(Clone, Copy)]
+pub struct Selected<'a> {
+    /// The hook.
+    pub definition: &'a HookDefinition,
+    /// Its display name.
+    pub name: &'a Arc<str>,
+    handler: &'a dyn Handler,
+}
+
+impl<'a> Selected<'a> {
+    fn of(hook: &'a Hook) -> Self {
+        Self { definition: &hook.definition, name: &hook.name, handler: &*hook.handler }
+    }
+
+    /// What its handler does with a streamed answer.
+    pub fn streams(&self) -> Streaming {
+        self.handler.streams()
+    }
+
+    /// How it is shown a streamed answer, with every default in its place.
+    pub fn policy(&self) -> Policy {
+        Policy::of(self.definition, self.handler.streams())
+    }
+
+    /// A scan of one growing text, where its handler has one.
+    pub fn scan(&self) -> Option<Box<dyn Scan>> {
+        self.handler.scan()
+    }
+}
+
+impl std::fmt::Debug for Selected<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("Selected").field(self.name).finish()
+    }
+}
+
+/// Which of the hooks that fit a host wants to run.
+pub type Pick<'a> = dyn Fn(&Selected<'_>) -> bool + Send + Sync + 'a;
 
 pub(crate) struct Inner {
     events: Vec<Option<EventHooks>>,
@@ -254,8 +295,40 @@ impl Executor {
         cancel: &CancellationToken,
         hold: &Hold<'_>,
     ) -> Verdict {
+        self.dispatch_some(event, input, cancel, hold, &|_| true).await
+    }
+
+    /// The hooks that [`dispatch`](Self::dispatch) would run on this input, in configuration order, each definition
+    /// once. A host learns from it how a streamed answer is to be held, before there is one.
+    ///
+    /// ```
+    /// # use gatehook_engine::events::{Event, Input};
+    /// # use gatehook_engine::{Executor, HandlerEnv, HookDefinition, HookGroup, HooksConfig, Held};
+    /// let hooks = vec![HookDefinition::builtin("allow_tools", &["read_file"])];
+    /// let config = HooksConfig { groups: vec![HookGroup { event: Event::PostInference, matcher: "".into(), hooks }] };
+    /// let executor = Executor::new(config, HandlerEnv::current()?)?;
+    /// let selected = executor.selected(Event::PostInference, &Input::default());
+    /// assert_eq!(selected[0].policy().text, Held::Buffer);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn selected(&self, event: Event, input: &Input) -> Vec<Selected<'_>> {
+        let Some(hooks) = self.inner.hooks(event) else { return Vec::new() };
+        hooks.select(input).into_iter().map(|hook| Selected::of(hook)).collect()
+    }
+
+    /// [`dispatch_held`](Self::dispatch_held) over the hooks that `pick` wants, out of those that fit. The others leave
+    /// no trace in the verdict.
+    pub async fn dispatch_some(
+        &self,
+        event: Event,
+        input: &Input,
+        cancel: &CancellationToken,
+        hold: &Hold<'_>,
+        pick: &Pick<'_>,
+    ) -> Verdict {
         let Some(hooks) = self.inner.hooks(event) else { return Verdict::allow() };
-        let selected = hooks.select(input);
+        let mut selected = hooks.select(input);
+        selected.retain(|hook| pick(&Selected::of(hook)));
         if selected.is_empty() {
             return Verdict::allow();
         }

@@ -14,6 +14,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::definition::HookDefinition;
+use crate::streaming::{Scan, Streaming};
 
 /// The future of one run.
 pub type Run<'a> = Pin<Box<dyn Future<Output = Result<Reply, HandlerError>> + Send + 'a>>;
@@ -87,6 +88,16 @@ pub type Run<'a> = Pin<Box<dyn Future<Output = Result<Reply, HandlerError>> + Se
 pub trait Handler: Send + Sync {
     /// Runs the hook on one event.
     fn run<'a>(&'a self, call: HookCall<'a>) -> Run<'a>;
+
+    /// What it does with a streamed answer, where the definition says nothing.
+    fn streams(&self) -> Streaming {
+        Streaming::Whole
+    }
+
+    /// A scan of one growing text; `Some` where [`streams`](Self::streams) says [`Streaming::Scan`].
+    fn scan(&self) -> Option<Box<dyn Scan>> {
+        None
+    }
 }
 
 /// Makes handlers of one type; checks each definition, at load. [`Handler`] shows one.

@@ -5,7 +5,8 @@
 //! in configuration order, into one [`Verdict`](gatehook_events::Verdict).
 //!
 //! - [`config`]: files of YAML, JSON or TOML into [`definition`]s, with diagnostics that show the place.
-//! - [`handler`]: what runs a hook; [`registry`]: which handlers and builtins there are.
+//! - [`handler`]: what runs a hook; [`registry`]: which handlers and builtins there are; [`streaming`]: how a streamed
+//!   answer is held for them.
 //!
 //! It knows no HTTP server, no agent and no foreign dialect by name.
 
@@ -28,6 +29,7 @@ pub mod reply;
 mod rewrite;
 pub mod schema;
 mod shown;
+pub mod streaming;
 pub mod text;
 mod time;
 mod unique;
@@ -38,6 +40,7 @@ pub use gatehook_events as events;
 
 pub use definition::{HandlerDefinition, HookDefinition, HookGroup, HooksConfig, OnError};
 pub use dispatch::Hold;
-pub use executor::{BuildError, Executor, HookInfo, Options};
+pub use executor::{BuildError, Executor, HookInfo, Options, Pick, Selected};
 pub use handler::{Handler, HandlerEnv, HandlerError, HandlerFactory, HookCall, Payload, Reply};
 pub use registry::{BuiltinContext, BuiltinResult, Registry};
+pub use streaming::{Held, Policy, Scan, Settled, Streaming};

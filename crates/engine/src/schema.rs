@@ -97,6 +97,7 @@ const OUTPUT: &[Row] = &[
     ("output_text", "string", "The answer's text in its place; the empty text empties it."),
     ("output_thinking", "string", "The answer's thinking in its place; the empty text empties it."),
     ("tool_calls", "array", "The answer's tool calls in their place; `[]` empties them."),
+    ("holdback_chars", "integer", "Characters at the end of a segment that stay held for the next."),
 ];
 
 const SPECIFIC: &[Row] = &[

@@ -12,6 +12,7 @@ use serde_json::{Map, Value};
 
 use crate::catalogue::{Event, Subject};
 use crate::message::{Message, ToolCall};
+use crate::segment::Segment;
 
 /// The version of the payload. Additions keep it, removals raise it.
 pub const SCHEMA_VERSION: u32 = 1;
@@ -178,6 +179,8 @@ input! {
     output_thinking: Arc<str> = "string", ANSWERED, false;
     /// The tool calls the model asks for.
     tool_calls: Arc<[ToolCall]> = "array", ANSWERED, false;
+    /// Which part of a streamed answer this is: `{index, final, kind}`; absent where the answer is shown as a whole.
+    segment: Segment = "object", ANSWERED, false;
     /// Why the model stopped, by the upstream's word.
     done_reason: Arc<str> = "string", ANSWERED, false;
     /// Tokens used, by the upstream's names.

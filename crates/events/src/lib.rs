@@ -2,7 +2,7 @@
 //!
 //! - [`catalogue`]: the one table of all events; validation, dispatch, documentation and JSON Schema read it.
 //! - [`profile`]: how a published system's hooks differ from native ones.
-//! - [`input`]: what a hook is told. [`message`]: the chat inside of it.
+//! - [`input`]: what a hook is told. [`message`]: the chat inside of it. [`segment`]: part of a streamed answer.
 //! - [`output`]: what a hook may answer. [`verdict`]: what all hooks of one event decided together.
 //!
 //! No IO, no async runtime, no dependency but serde: everything else in the workspace stands on this crate.
@@ -13,6 +13,7 @@ pub mod input;
 pub mod message;
 pub mod output;
 pub mod profile;
+pub mod segment;
 pub mod verdict;
 
 pub use catalogue::{Capabilities, Decides, Event, EventSpec, Rewrite, Subject};
@@ -20,6 +21,7 @@ pub use input::Input;
 pub use message::{FunctionCall, Image, Message, ToolCall};
 pub use output::{Block, HookSpecificOutput, Output, Permission, PermissionDecision};
 pub use profile::Profile;
+pub use segment::{Segment, SegmentKind};
 pub use verdict::{
     Decision, FailureKind, ModelOutput, Notice, Outcome, OutcomeKind, Refusal, Rewritten, Verb, Verdict,
 };

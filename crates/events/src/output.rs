@@ -91,6 +91,13 @@ pub struct Output {
     /// The answer's tool calls in their place; `[]` empties them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tool_calls: Option<Vec<ToolCall>>,
+    /// How many characters at the end of what was shown are held, so that the next segment shows them again.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub holdback_chars: Option<u32>,
+    /// What stands in the rewrite in place of what: placeholder and value, which the host puts back into the answer.
+    /// In-process hooks alone have it: it is never written and never read.
+    #[serde(skip)]
+    pub placeholders: Vec<(Arc<str>, Arc<str>)>,
 }
 
 /// What only some events honour.

@@ -258,6 +258,12 @@ pub struct Verdict {
     /// The complete values that replace the caller's.
     #[serde(skip_serializing_if = "Rewritten::is_empty")]
     pub rewritten: Rewritten,
+    /// How many characters at the end of a segment are held; the most that a hook asks for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub holdback_chars: Option<u32>,
+    /// Placeholders in the rewrite and what they stand for, of all hooks; the host puts the values back into the answer.
+    #[serde(skip)]
+    pub placeholders: Vec<(Arc<str>, Arc<str>)>,
     /// Text for the model, a line for each hook.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub additional_context: String,
@@ -309,6 +315,8 @@ impl Verdict {
                 output: None,
                 skill_args: None,
             },
+            holdback_chars: None,
+            placeholders: Vec::new(),
             additional_context: String::new(),
             instruction_context: Vec::new(),
             system_message: String::new(),

@@ -1,4 +1,4 @@
-//! Recognises secrets in text and redacts them.
+//! Recognises secrets in text and redacts them; so it does personal data, in [`pii`].
 //!
 //! [`find()`] names every secret in a text, [`redact()`] replaces each by [`MARKER`]. What is recognised is one
 //! table, [`rules()`]: the published formats of some two hundred vendors' keys, and a few shapes that need no vendor.
@@ -18,8 +18,10 @@ mod context;
 mod find;
 mod growing;
 mod growth;
+pub mod pii;
 mod prefilter;
 mod redact;
+mod restore;
 mod rule;
 mod rules;
 mod run;
@@ -33,6 +35,7 @@ pub use context::{CONTEXT, context};
 pub use find::{Finding, find};
 pub use growing::{Found, Growing, PatternError, Patterns};
 pub use redact::{MARKER, redact, redact_in_place};
+pub use restore::{Restore, Restoring};
 pub use rule::Rule;
 pub use rules::rules;
 pub use settled::{HOLD_LIMIT, Settled};

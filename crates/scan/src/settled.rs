@@ -1,17 +1,16 @@
-//! What is known of a text that still grows.
+//! How far a text that still grows is settled.
 
-/// The most that is held back of a growing text, in bytes. A match that is longer is for no one to wait for.
-pub const HOLD_LIMIT: usize = 256 << 10;
+/// Bytes of a match that still grows, beyond which it is not waited for.
+pub const HOLD_LIMIT: usize = 256 * 1024;
 
-/// How far a text that still grows is settled. Offsets are in bytes of all that was pushed, on character boundaries.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// What is known of a text after more of it has come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Settled {
-    /// Everything before is settled: no continuation changes what is found in it, and nothing that is found begins
-    /// in it and ends behind it. Never goes back.
+    /// Everything before this offset is settled: no continuation changes what is found in it, or lets a match begin in it
+    /// and end behind it. In bytes of all that was pushed, on a character boundary; it never falls.
     pub upto: usize,
-    /// Nothing was found in what has newly been settled. Where it is `false` something may be: that text is to be
-    /// looked at, together with what it follows on.
+    /// Nothing was found in what has newly been settled.
     pub clean: bool,
-    /// More than [`HOLD_LIMIT`] bytes are held, and nothing more will be settled.
+    /// A match has grown over [`HOLD_LIMIT`] and is not waited for: whoever holds the text for it refuses.
     pub too_long: bool,
 }

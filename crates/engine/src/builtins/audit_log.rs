@@ -11,6 +11,7 @@ use sha2::{Digest, Sha256};
 
 use super::Arguments;
 use crate::handler::{DefinitionError, Handler, HandlerError, HookCall, Reply, Run};
+use crate::streaming::Streaming;
 use crate::time;
 
 struct AuditLog {
@@ -60,6 +61,10 @@ fn open(path: &Path) -> io::Result<File> {
 }
 
 impl Handler for AuditLog {
+    fn streams(&self) -> Streaming {
+        Streaming::Observe
+    }
+
     fn run<'a>(&'a self, call: HookCall<'a>) -> Run<'a> {
         Box::pin(async move {
             let failed = |error: io::Error| {

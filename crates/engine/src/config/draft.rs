@@ -7,13 +7,14 @@ use gatehook_events::Profile;
 use super::DiagnosticKind as Kind;
 use super::document::{Key, Node, Value};
 use super::fields::{
-    BUILTIN, COMMAND, CONTRACT, DOCKER_AGENT, ENV_POLICY, GROUP, HOOK, LATER, METHOD, MODEL, PATCH, PROFILE_WORDS,
-    STREAM, STREAM_MODE, TYPE_WORDS, WEBHOOK,
+    BUILTIN, CACHE, COMMAND, CONTRACT, DOCKER_AGENT, ENV_POLICY, GROUP, HOOK, LATER, METHOD, MODEL, PATCH,
+    PROFILE_WORDS, STREAM, STREAM_MODE, TOOL_CALLS, TYPE_WORDS, WEBHOOK,
 };
 use super::hooks::ReadOptions;
 use super::section::{Context, Section};
 use super::suggest;
-use crate::definition::{Contract, EnvPolicy, Patch, Stream};
+use crate::definition::{Cache, Contract, EnvPolicy, Patch, Stream, ToolCalls};
+use crate::streaming::WINDOW_SIZE;
 
 /// A hook as it is written.
 pub(crate) struct Draft<'a> {
@@ -44,6 +45,8 @@ pub(crate) struct Draft<'a> {
     pub(crate) model: Option<&'a str>,
     pub(crate) prompt: Option<&'a str>,
     pub(crate) stream: Option<Stream>,
+    pub(crate) concurrent: bool,
+    pub(crate) cache: Option<Cache>,
     /// What must be there is left to dispatch.
     pub(crate) is_unchecked: bool,
 }
@@ -93,6 +96,8 @@ impl<'a> Draft<'a> {
             model: section.text("model"),
             prompt: section.text("prompt"),
             stream: section.section("stream", STREAM).and_then(|section| stream(&section)),
+            concurrent: section.bool("concurrent").unwrap_or(false),
+            cache: section.choice("cache", &CACHE),
             is_unchecked: !options.validate,
             section,
         })
@@ -147,11 +152,15 @@ fn stream(section: &Section<'_>) -> Option<Stream> {
     }
     let size = section.count("size", 1);
     let overlap = section.count("overlap", 0);
-    if size.zip(overlap).is_some_and(|(size, overlap)| overlap >= size) {
-        let problem = section.problem(Kind::InvalidValue, "`overlap` must be less than `size`");
-        section.report(problem.at(section.place("overlap")));
+    let window = size.unwrap_or(WINDOW_SIZE);
+    if overlap.is_some_and(|overlap| overlap >= window) {
+        let problem = section.problem(Kind::InvalidValue, format!("`overlap` must be less than `size`, {window}"));
+        section.report(problem.at(section.place("overlap")).help("a window must bring something new"));
     }
-    Some(Stream { mode: mode?, size, max_wait: section.duration("max_wait"), overlap })
+    let thinking = section.choice("thinking", &STREAM_MODE);
+    let tool_calls = section.choice("tool_calls", &TOOL_CALLS).unwrap_or(ToolCalls::Hold);
+    let (max_wait, holdback) = (section.duration("max_wait"), section.count("holdback", 0));
+    Some(Stream { mode: mode?, thinking, tool_calls, size, max_wait, overlap, holdback })
 }
 
 fn refuse_unknown(section: &Section<'_>, profile: Profile, options: &ReadOptions<'_>) {

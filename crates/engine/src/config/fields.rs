@@ -1,7 +1,7 @@
 //! The tables of the hooks section: what a file, a group and a hook may say. To add a field, add a row and read it in
 //! `draft.rs`.
 
-use crate::definition::{Contract, EnvPolicy, OnError, Patch, StreamMode};
+use crate::definition::{Cache, Contract, EnvPolicy, OnError, Patch, StreamMode, ToolCalls};
 
 use super::section::{Field, Shape, words};
 
@@ -15,6 +15,10 @@ pub const PATCH: [(&str, Patch); 2] = [("top_level", Patch::TopLevel), ("merge_p
 /// What of a stream is held.
 pub const STREAM_MODE: [(&str, StreamMode); 3] =
     [("buffer", StreamMode::Buffer), ("window", StreamMode::Window), ("observe", StreamMode::Observe)];
+/// Whether tool calls of a stream are held.
+pub const TOOL_CALLS: [(&str, ToolCalls); 2] = [("hold", ToolCalls::Hold), ("pass", ToolCalls::Pass)];
+/// What a hook need not see again.
+pub const CACHE: [(&str, Cache); 1] = [("content", Cache::Content)];
 /// The request of a webhook.
 pub const METHOD: [(&str, &str); 3] = [("POST", "POST"), ("PUT", "PUT"), ("PATCH", "PATCH")];
 /// The types of hooks that every file may use.
@@ -31,6 +35,8 @@ const ON_ERROR_WORDS: &[&str] = &words(&ON_ERROR);
 const CONTRACT_WORDS: &[&str] = &words(&CONTRACT);
 const PATCH_WORDS: &[&str] = &words(&PATCH);
 const STREAM_MODE_WORDS: &[&str] = &words(&STREAM_MODE);
+const TOOL_CALLS_WORDS: &[&str] = &words(&TOOL_CALLS);
+const CACHE_WORDS: &[&str] = &words(&CACHE);
 const METHOD_WORDS: &[&str] = &words(&METHOD);
 pub(crate) const TYPE_WORDS: &[&str] = &words(&TYPE);
 const ENV_POLICY_WORDS: &[&str] = &words(&ENV_POLICY);
@@ -115,16 +121,29 @@ pub const HOOK: &[Field] = &[
     Field::new("model", Shape::Text, "The model that judges.").only(&[MODEL]),
     Field::new("prompt", Shape::Text, "The template of the question.").only(&[MODEL]),
     Field::new("schema", Shape::Text, "The shape of the model's reply.").only(&[MODEL]),
-    Field::new("stream", Shape::Table(STREAM), "How a streamed answer is shown to it."),
+    Field::new("stream", Shape::Table(STREAM), "How a streamed answer is shown to it; on `post_inference` only."),
+    Field::new(
+        "concurrent",
+        Shape::Bool,
+        "The model works while it judges; on `pre_inference` only, and it cannot rewrite.",
+    )
+    .default("false"),
+    Field::new("cache", Shape::Word(CACHE_WORDS), "It is not shown again what it has let pass; each message alone."),
     Field::new("dialect", Shape::Word(PROFILE_WORDS), "The contract it was written for.").default("the file's"),
 ];
 
 /// How a streamed answer is shown to a hook.
 pub const STREAM: &[Field] = &[
     Field::new("mode", Shape::Word(STREAM_MODE_WORDS), "What is held until it has judged."),
-    Field::new("size", Shape::Integer, "Bytes of a window."),
-    Field::new("max_wait", Shape::Duration, "How long a window may fill."),
-    Field::new("overlap", Shape::Integer, "Bytes that a window shares with the one before."),
+    Field::new("thinking", Shape::Word(STREAM_MODE_WORDS), "The same for thinking.").default("that of `mode`"),
+    Field::new("tool_calls", Shape::Word(TOOL_CALLS_WORDS), "Whether each tool call waits until it is judged.")
+        .default("hold"),
+    Field::new("size", Shape::Integer, "Bytes of a window.").default("1024"),
+    Field::new("max_wait", Shape::Duration, "How long a window may fill.").default("50ms"),
+    Field::new("overlap", Shape::Integer, "Bytes that a window shares with the one before; less than `size`.")
+        .default("256, of a small window half"),
+    Field::new("holdback", Shape::Integer, "Characters at the end of a window that stay held for the next.")
+        .default("0"),
 ];
 
 /// The fields of a docker-agent hook. Each may stand on a hook of any type.
@@ -144,17 +163,8 @@ pub(crate) const DOCKER_AGENT: &[&str] = &[
 ];
 
 /// Fields of the design that this version does not act on, and therefore does not take.
-pub(crate) const LATER: &[&str] = &[
-    "mode",
-    "concurrent",
-    "sandbox",
-    "user",
-    "max_memory",
-    "max_cpu_seconds",
-    "max_file_size",
-    "retries",
-    "signature",
-];
+pub(crate) const LATER: &[&str] =
+    &["mode", "sandbox", "user", "max_memory", "max_cpu_seconds", "max_file_size", "retries", "signature"];
 
 /// What a condition may name, beside `tool_input.…`.
 pub const CONDITIONS: &[&str] = &["agent", "model", "route", "key", "plane"];

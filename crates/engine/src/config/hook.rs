@@ -32,6 +32,8 @@ const COMMON: &[&str] = &[
     "patch",
     "include_images",
     "stream",
+    "concurrent",
+    "cache",
     "dialect",
 ];
 
@@ -63,6 +65,8 @@ pub(crate) fn judge(event: Event, draft: &Draft<'_>, options: &ReadOptions<'_>) 
         patch: draft.patch,
         include_images: draft.include_images,
         stream: draft.stream,
+        concurrent: draft.concurrent,
+        cache: draft.cache,
         ignored: ignored(draft),
         origin: Origin {
             source: options.source,
@@ -311,10 +315,33 @@ fn refuse_without_effect(event: Event, draft: &Draft<'_>) {
             format!("`{name}` sees no stream"),
             "only `post_inference` does",
         ),
+        (
+            "concurrent",
+            draft.concurrent && event != Event::PreInference,
+            format!("no model can be asked while hooks of `{name}` judge"),
+            "only `pre_inference` has such hooks",
+        ),
+        (
+            "concurrent",
+            draft.concurrent && draft.observer && event == Event::PreInference,
+            "nobody waits for an `async` hook".to_owned(),
+            "remove `concurrent`; or remove `async`, so that its verdict counts",
+        ),
+        (
+            "cache",
+            draft.cache.is_some() && !has_content(event),
+            format!("`{name}` has neither messages nor a tool result to remember"),
+            "it belongs to `pre_inference`, `before_llm_call` and `tool_response_transform`",
+        ),
     ];
     for (field, applies, message, help) in rules {
         if applies {
             section.report(section.problem(Kind::MisplacedField, message).at(section.place(field)).help(help));
         }
     }
+}
+
+/// Whether the event has messages or a tool result that the next call sends again.
+fn has_content(event: Event) -> bool {
+    matches!(event, Event::PreInference | Event::BeforeLlmCall | Event::ToolResponseTransform)
 }

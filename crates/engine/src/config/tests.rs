@@ -216,7 +216,7 @@ fn every_native_field_is_read() {
     method: PUT
     headers: {Authorization: 'Bearer ${env.TOKEN}', X: '${other}'}
     contract: ollama
-    stream: {mode: window, size: 1024, max_wait: 50ms, overlap: 256}
+    stream: {mode: window, thinking: observe, tool_calls: pass, size: 1024, max_wait: 50ms, overlap: 256, holdback: 9}
 ";
     let hooks = hooks(text);
     let (event, hook) = &hooks[0];
@@ -248,9 +248,12 @@ fn every_native_field_is_read() {
     };
     let stream = Stream {
         mode: StreamMode::Window,
+        thinking: Some(StreamMode::Observe),
+        tool_calls: ToolCalls::Pass,
         size: Some(1024),
         max_wait: Some(Duration::from_millis(50)),
         overlap: Some(256),
+        holdback: Some(9),
     };
     let expected = HookDefinition {
         stream: Some(stream),

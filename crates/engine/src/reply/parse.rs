@@ -35,8 +35,16 @@ impl Fault {
 }
 
 /// Fields that docker-agent does not know.
-const NATIVE_ALONE: &[&str] =
-    &["user_message", "agent_message", "permission", "messages", "output_text", "output_thinking", "tool_calls"];
+const NATIVE_ALONE: &[&str] = &[
+    "user_message",
+    "agent_message",
+    "permission",
+    "messages",
+    "output_text",
+    "output_thinking",
+    "tool_calls",
+    "holdback_chars",
+];
 
 /// Reads one reply that starts with `{`.
 ///
@@ -248,6 +256,7 @@ impl<'de> Visitor<'de> for Top<'_> {
                 "output_text" => output.output_text = map.next_value()?,
                 "output_thinking" => output.output_thinking = map.next_value()?,
                 "tool_calls" => output.tool_calls = reading.value(&mut map)?,
+                "holdback_chars" => output.holdback_chars = map.next_value()?,
                 key => reading.unknown(&mut map, key)?,
             }
         }

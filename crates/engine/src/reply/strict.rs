@@ -60,7 +60,7 @@ fn blocks(output: &Output, able: &Capabilities) -> [Given; 2] {
     [("continue", !output.should_continue(), able.blocks), ("decision", output.is_blocked(), able.blocks)]
 }
 
-fn given_at_top(output: &Output, able: &Capabilities) -> [Given; 5] {
+fn given_at_top(output: &Output, able: &Capabilities) -> [Given; 6] {
     let rewrites = able.rewrites;
     [
         ("permission", output.permission.is_some(), able.decides != Decides::No),
@@ -68,6 +68,7 @@ fn given_at_top(output: &Output, able: &Capabilities) -> [Given; 5] {
         ("output_text", output.output_text.is_some(), rewrites == Some(Rewrite::Output)),
         ("output_thinking", output.output_thinking.is_some(), rewrites == Some(Rewrite::Output)),
         ("tool_calls", output.tool_calls.is_some(), rewrites == Some(Rewrite::Output)),
+        ("holdback_chars", output.holdback_chars.is_some(), rewrites == Some(Rewrite::Output)),
     ]
 }
 

@@ -145,6 +145,7 @@ fn the_output_schema_knows_every_field_of_an_output() {
         "continue": false, "stop_reason": text, "suppress_output": true, "system_message": text, "decision": "block",
         "reason": text, "hook_specific_output": specific, "user_message": text, "agent_message": text,
         "permission": "modify", "messages": [], "output_text": text, "output_thinking": text, "tool_calls": [],
+        "holdback_chars": 3,
     });
     let output: Output = serde_json::from_value(all.clone()).unwrap();
     let Output {
