@@ -48,7 +48,7 @@ enum What {
 
 /// What they said.
 enum Said {
-    Verdict(Verdict),
+    Verdict(Box<Verdict>),
     Call(Box<SaidOfCall>),
 }
 
@@ -115,7 +115,7 @@ impl Gate {
         let run = self.dispatch(input, move |hook| policy.judges_segments(hook, segment.kind));
         Some(Judging {
             what: What::Segment { id, kind, range, left, last },
-            run: Box::pin(async { Said::Verdict(run.await) }),
+            run: Box::pin(async { Said::Verdict(Box::new(run.await)) }),
         })
     }
 
@@ -160,7 +160,7 @@ impl Gate {
             let (input, calls) = self.whole(*choice);
             let run = self.dispatch(input, move |hook| policy.judges_the_whole(hook));
             let what = What::Whole { choice: *choice, calls };
-            return Some(Judging { what, run: Box::pin(async { Said::Verdict(run.await) }) });
+            return Some(Judging { what, run: Box::pin(async { Said::Verdict(Box::new(run.await)) }) });
         }
         if policy.observed
             && let Some(choice) = choices.get(self.shown)
@@ -168,7 +168,7 @@ impl Gate {
             self.shown += 1;
             let (input, _) = self.whole(*choice);
             let run = self.dispatch(input, move |hook| policy.observes(hook));
-            return Some(Judging { what: What::Observed, run: Box::pin(async { Said::Verdict(run.await) }) });
+            return Some(Judging { what: What::Observed, run: Box::pin(async { Said::Verdict(Box::new(run.await)) }) });
         }
         self.finished = true;
         None
@@ -177,8 +177,8 @@ impl Gate {
     /// A choice as a whole: what was let go, and what is held.
     fn whole(&self, choice: u32) -> (Input, Vec<(CallId, ToolCall)>) {
         let text = |kind| {
-            let texts = self.relay.tracks().iter().zip(&self.passages);
-            let (track, passage) = texts.filter(|(track, _)| (track.choice, track.kind) == (choice, kind)).next()?;
+            let mut texts = self.relay.tracks().iter().zip(&self.passages);
+            let (track, passage) = texts.find(|(track, _)| (track.choice, track.kind) == (choice, kind))?;
             Some(Arc::from([passage.said(), track.part(passage.rest()).unwrap_or_default()].concat()))
         };
         let calls = self.calls.shown(&self.relay, choice);

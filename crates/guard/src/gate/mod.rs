@@ -189,10 +189,8 @@ impl Gate {
                     self.heard(judging, heard);
                 }
                 moved = true;
-            } else if !self.start(Instant::now()) && !self.is_closed() {
-                if self.tick(cx).is_pending() {
-                    break;
-                }
+            } else if !self.start(Instant::now()) && !self.is_closed() && self.tick(cx).is_pending() {
+                break;
             }
         }
         let closed = self.is_closed();
