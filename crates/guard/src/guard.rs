@@ -10,7 +10,7 @@ use gatehook_scan::Restore;
 
 use crate::call::Call;
 use crate::heed::{heed, unheld};
-use crate::placeholders;
+use crate::placeholders::{Placeholders, restored};
 use crate::refusal::Refusal;
 use crate::results::{self, Results};
 use crate::session::session_of;
@@ -40,10 +40,11 @@ pub struct Admitted {
     pub model: Option<Arc<str>>,
     /// Whether the caller asks for a stream.
     pub stream: bool,
-    request: Request,
-    input: Input,
-    /// What hooks have put placeholders for into the request.
-    placeholders: Arc<Restore>,
+    /// Hooks look at its answer, or values must be put back into it: it goes through [`Guard::after`], or a gate.
+    pub looks_after: bool,
+    pub(crate) placeholders: Placeholders,
+    pub(crate) request: Request,
+    pub(crate) input: Input,
 }
 
 /// The events around a call of a model.
@@ -88,14 +89,6 @@ impl Guard {
         }
     }
 
-    /// The route whose answer to this request is read: hooks look at it, or values are to be put back into it.
-    pub fn reads_answer(&self, path: Path, admitted: &Admitted) -> Option<Route> {
-        match path {
-            Path::Route(route) if !admitted.placeholders.is_empty() => Some(route),
-            path => self.looks_after(path),
-        }
-    }
-
     /// Whether any of the hooks is more than an observer. Then what hooks cannot see must not pass.
     pub fn may_block(&self) -> bool {
         self.may_block
@@ -132,8 +125,10 @@ impl Guard {
         let rewritten = !same(&body, request.body());
         let view = request.view();
         let (model, stream) = (view.model.clone(), view.stream);
-        let placeholders = Arc::new(Restore::new(verdict.placeholders));
-        Ok(Admitted { body, rewritten, model, stream, request, input, placeholders })
+        let placeholders = Placeholders::new(Restore::new(verdict.placeholders));
+        let answers = matches!(call.path, Path::Route(_));
+        let looks_after = answers && (self.after || self.tools || !placeholders.is_empty());
+        Ok(Admitted { body, rewritten, model, stream, looks_after, placeholders, request, input })
     }
 
     /// Whether hooks judge requests while the upstream already works on them.
@@ -152,7 +147,7 @@ impl Guard {
 
     /// Shows an answer's body (2xx, not a stream) to the hooks that stand after the call; the bytes for the client.
     pub async fn after(&self, call: &Call<'_>, admitted: &Admitted, body: Bytes) -> Result<Bytes, Refusal> {
-        let Some(route) = self.reads_answer(call.path, admitted) else { return Ok(body) };
+        let (Path::Route(route), true) = (call.path, admitted.looks_after) else { return Ok(body) };
         let response = match Response::read(route, body.clone()) {
             Ok(response) => response,
             Err(error) if self.looks_after(call.path).is_none() => {
@@ -180,8 +175,8 @@ impl Guard {
             set(&mut outputs, place, verdict.rewritten.output.as_ref());
         }
         let note = self.judge_calls(call, admitted, &response, &mut outputs).await?;
-        let rewritten = restored(&response, outputs, note.as_deref(), &admitted.placeholders);
-        rewritten.map_err(|no| unheld(Phase::PostInference, call, &no.reason))
+        let handed = handed(&response, outputs, note.as_deref(), &admitted.placeholders);
+        handed.map_err(|no| unheld(Phase::PostInference, call, &no.reason))
     }
 
     /// Shows the calls that the hooks so far have left to those who judge calls. What was removed is said in the note,
@@ -225,22 +220,22 @@ impl Guard {
     }
 }
 
-/// The answer with what hooks have made of it, and with the values of placeholders.
-fn restored(
+/// The answer with what hooks have made of it, and with values in the place of placeholders.
+fn handed(
     response: &Response,
     outputs: Vec<ModelOutput>,
     note: Option<&HookNote>,
-    restore: &Restore,
+    placeholders: &Placeholders,
 ) -> Result<Bytes, Unheld> {
-    if restore.is_empty() {
+    if placeholders.is_empty() {
         return response.rewrite_noted(&outputs, note);
     }
     let each = response.choices().iter().zip(&outputs);
-    let mut restored: Vec<_> = each.map(|(choice, output)| placeholders::restored(choice, output, restore)).collect();
-    response.rewrite_noted(&restored, note).or_else(|_| {
+    let mut handed: Vec<_> = each.map(|(choice, output)| restored(choice, output, placeholders)).collect();
+    response.rewrite_noted(&handed, note).or_else(|_| {
         // Thinking that is signed stays as it is.
-        restored.iter_mut().zip(outputs).for_each(|(restored, output)| restored.thinking = output.thinking);
-        response.rewrite_noted(&restored, note)
+        handed.iter_mut().zip(outputs).for_each(|(handed, output)| handed.thinking = output.thinking);
+        response.rewrite_noted(&handed, note)
     })
 }
 

@@ -10,6 +10,7 @@
 //! exchange belongs to.
 
 mod call;
+mod gate;
 mod guard;
 mod heed;
 mod placeholders;
@@ -19,7 +20,8 @@ mod results;
 mod session;
 mod tools;
 
-pub use call::{Call, Caller, Witness};
+pub use call::{Call, Caller, OwnedCall, Witness};
+pub use gate::{Gate, GateSettings, UpstreamEnd};
 pub use guard::{Admitted, Guard};
 pub use refusal::Refusal;
 pub use session::session_of;

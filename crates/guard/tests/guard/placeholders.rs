@@ -74,7 +74,7 @@ async fn values_are_put_back_on_every_route_though_no_hook_looks_at_answers() {
         assert_eq!(exchange.guard.looks_after(call.path), None);
         let admitted = exchange.ask(route, &asking(route)).await.unwrap();
         assert!(admitted.body.windows(9).any(|part| part == b"<EMAIL_1>"), "{route:?}");
-        assert_eq!(exchange.guard.reads_answer(call.path, &admitted), Some(route));
+        assert!(admitted.looks_after, "{route:?}");
         let after = exchange.guard.after(&call, &admitted, answer.to_string().into()).await.unwrap();
         let after = String::from_utf8(after.to_vec()).unwrap();
         assert!(serde_json::from_str::<Value>(&after).is_ok(), "{route:?} {after}");

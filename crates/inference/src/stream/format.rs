@@ -8,11 +8,13 @@ use super::chat::Chat;
 use super::frame::{Event, Frame};
 use super::leave::{Leaving, leave};
 use super::lines::Framing;
+use super::native::Native;
 use super::said::{Said, Span};
 use super::{Block, Fault, TrackKind};
 use crate::error::Unheld;
 use crate::json::{At, Document, mistaken};
 use crate::refusal::ErrorKind;
+use crate::response::ECHOES;
 use crate::route::Route;
 
 /// A format reads frames into [`Said`] and says in each frame where what it said stands. When a frame leaves, the
@@ -60,6 +62,7 @@ pub(super) fn of(route: Route) -> Box<dyn Format> {
     match route {
         Route::ChatCompletions => Box::new(Chat::default()),
         Route::Completions => Box::new(Chat::completions()),
+        Route::Chat | Route::Generate => Box::new(Native::new(route)),
         _ => Box::new(Unread(route)),
     }
 }
@@ -77,6 +80,11 @@ pub(super) fn event(name: Option<&str>, data: &Value, out: &mut Vec<u8>) {
         out.extend_from_slice(format!("event: {name}\n").as_bytes());
     }
     out.extend_from_slice(format!("data: {data}\n\n").as_bytes());
+}
+
+/// Whether a member repeats what the model said in a form of its own.
+pub(super) fn is_echo(key: &[u8]) -> bool {
+    ECHOES.iter().any(|echo| echo.as_bytes() == key)
 }
 
 /// The members of an object. A key that a lenient reader takes for a known one is refused.

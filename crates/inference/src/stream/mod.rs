@@ -5,7 +5,8 @@
 //! it came in.
 //!
 //! - `lines`: bytes to frames (events of SSE, lines of NDJSON).
-//! - `format`: what a route has to know; a file for each family of routes reads its frames and writes its endings.
+//! - `format`: what a route has to know; a file for each family of routes reads its frames and writes its endings
+//!   (`chat`, `native`; `delta`, `calls` and `tokens` are what they share).
 //! - `frame`: one frame, what it holds and what it waits for.
 //! - `said`: the tracks and calls, and what is decided about them.
 //! - `leave`: a frame with what was decided put into it.
@@ -13,10 +14,12 @@
 
 mod calls;
 mod chat;
+mod delta;
 mod format;
 mod frame;
 mod leave;
 mod lines;
+mod native;
 mod relay;
 mod said;
 mod tokens;
