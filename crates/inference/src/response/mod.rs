@@ -21,6 +21,8 @@ use crate::route::Route;
 use crate::view::Calls;
 use texts::Texts;
 
+pub(crate) use responses::shown_whole;
+
 /// One answer of the model. A response has several where the request asked for `n > 1`.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Choice {

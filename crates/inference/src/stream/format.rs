@@ -5,6 +5,8 @@ use std::fmt::Debug;
 use serde_json::Value;
 
 use super::chat::Chat;
+use super::messages::Messages;
+use super::responses::Responses;
 use super::frame::{Event, Frame};
 use super::leave::{Leaving, leave};
 use super::lines::Framing;
@@ -26,6 +28,11 @@ pub(super) trait Format: Debug + Send + Sync {
     /// The upstream has closed: whether nothing is missing though the protocol's own end has not come.
     fn is_whole(&self, said: &Said) -> bool;
 
+    /// Whether a frame whose content is decided can leave already.
+    fn is_ready(&self, _frame: &Frame, _said: &mut Said) -> bool {
+        true
+    }
+
     /// What leaves in place of a frame. All it holds is decided, and all that must stand before it has left.
     fn leave(&mut self, frame: &Frame, said: &mut Said) -> Leaving {
         leave(self.route(), frame, said)
@@ -45,8 +52,10 @@ pub(super) trait Format: Debug + Send + Sync {
         }
     }
 
-    /// A frame for an insertion that no other carries.
-    fn insertion(&mut self, said: &mut Said, span: &Span) -> Vec<u8>;
+    /// A frame for an insertion that no other carries. Nothing: the format puts it around a frame that leaves.
+    fn insertion(&mut self, _said: &mut Said, _span: &Span) -> Vec<u8> {
+        Vec::new()
+    }
 
     /// The frames that end a blocked stream, the protocol's last byte included.
     fn block(&mut self, said: &Said, block: &Block<'_>) -> Vec<u8>;
@@ -60,6 +69,8 @@ pub(super) fn of(route: Route) -> Box<dyn Format> {
     match route {
         Route::ChatCompletions => Box::new(Chat::default()),
         Route::Completions => Box::new(Chat::completions()),
+        Route::Messages => Box::new(Messages::default()),
+        Route::Responses => Box::new(Responses::default()),
         _ => Box::new(Unread(route)),
     }
 }
@@ -113,10 +124,6 @@ impl Format for Unread {
 
     fn is_whole(&self, _said: &Said) -> bool {
         false
-    }
-
-    fn insertion(&mut self, _said: &mut Said, _span: &Span) -> Vec<u8> {
-        Vec::new()
     }
 
     fn block(&mut self, _said: &Said, _block: &Block<'_>) -> Vec<u8> {

@@ -17,7 +17,9 @@ mod format;
 mod frame;
 mod leave;
 mod lines;
+mod messages;
 mod relay;
+mod responses;
 mod said;
 mod tokens;
 
