@@ -1,4 +1,4 @@
-//! Recognises secrets in text and redacts them.
+//! Recognises secrets in text and redacts them; so it does personal data, in [`pii`].
 //!
 //! [`find()`] names every secret in a text, [`redact()`] replaces each by [`MARKER`]. What is recognised is one
 //! table, [`rules()`]: the published formats of some two hundred vendors' keys, and a few shapes that need no vendor.
@@ -10,10 +10,18 @@
 //!
 //! The result is the same as trying each rule at each byte; the time is linear in the text. No IO, no runtime.
 
+mod apart;
 mod assignment;
+mod attempts;
+mod carry;
+mod context;
 mod find;
+mod growing;
+mod growth;
+pub mod pii;
 mod prefilter;
 mod redact;
+mod restore;
 mod rule;
 mod rules;
 mod run;
@@ -22,8 +30,12 @@ mod settled;
 #[cfg(test)]
 mod tests;
 
+pub use carry::Carry;
+pub use context::{CONTEXT, context};
 pub use find::{Finding, find};
+pub use growing::{Found, Growing, PatternError, Patterns};
 pub use redact::{MARKER, redact, redact_in_place};
+pub use restore::{Restore, Restoring};
 pub use rule::Rule;
 pub use rules::rules;
 pub use settled::{HOLD_LIMIT, Settled};

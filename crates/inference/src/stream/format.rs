@@ -10,11 +10,13 @@ use super::responses::Responses;
 use super::frame::{Event, Frame};
 use super::leave::{Leaving, leave};
 use super::lines::Framing;
+use super::native::Native;
 use super::said::{Said, Span};
 use super::{Block, Fault, TrackKind};
 use crate::error::Unheld;
 use crate::json::{At, Document, mistaken};
 use crate::refusal::ErrorKind;
+use crate::response::ECHOES;
 use crate::route::Route;
 
 /// A format reads frames into [`Said`] and says in each frame where what it said stands. When a frame leaves, the
@@ -71,7 +73,7 @@ pub(super) fn of(route: Route) -> Box<dyn Format> {
         Route::Completions => Box::new(Chat::completions()),
         Route::Messages => Box::new(Messages::default()),
         Route::Responses => Box::new(Responses::default()),
-        _ => Box::new(Unread(route)),
+        Route::Chat | Route::Generate => Box::new(Native::new(route)),
     }
 }
 
@@ -88,6 +90,18 @@ pub(super) fn event(name: Option<&str>, data: &Value, out: &mut Vec<u8>) {
         out.extend_from_slice(format!("event: {name}\n").as_bytes());
     }
     out.extend_from_slice(format!("data: {data}\n\n").as_bytes());
+}
+
+/// Puts a member into an object.
+pub(super) fn set(object: &mut Value, key: &str, value: impl Into<Value>) {
+    if let Some(object) = object.as_object_mut() {
+        object.insert(key.to_owned(), value.into());
+    }
+}
+
+/// Whether a member repeats what the model said in a form of its own.
+pub(super) fn is_echo(key: &[u8]) -> bool {
+    ECHOES.iter().any(|echo| echo.as_bytes() == key)
 }
 
 /// The members of an object. A key that a lenient reader takes for a known one is refused.
@@ -107,30 +121,4 @@ pub(super) fn members(
         each(&name, value)?;
     }
     Ok(())
-}
-
-/// A route whose streams are not read.
-#[derive(Debug)]
-struct Unread(Route);
-
-impl Format for Unread {
-    fn route(&self) -> Route {
-        self.0
-    }
-
-    fn read(&mut self, _event: &Event<'_>, _said: &mut Said, _frame: &mut Frame) -> Result<(), Fault> {
-        Err(Fault::Unread(self.0))
-    }
-
-    fn is_whole(&self, _said: &Said) -> bool {
-        false
-    }
-
-    fn block(&mut self, _said: &Said, _block: &Block<'_>) -> Vec<u8> {
-        Vec::new()
-    }
-
-    fn fail(&mut self, _said: &Said, _kind: ErrorKind, _message: &str, _request_id: &str) -> Vec<u8> {
-        Vec::new()
-    }
 }

@@ -13,7 +13,7 @@ use crate::json::{At, Document, Edits};
 /// waits in one of them need not hold the others up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) enum Lane {
-    /// It says nothing, as a comment does: it overtakes everything.
+    /// It says nothing, as a comment does: it overtakes nothing, and anything may overtake it.
     #[default]
     Free,
     /// Text or thinking of a choice.

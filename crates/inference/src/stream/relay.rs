@@ -36,6 +36,8 @@ pub struct Relay {
     barred: Vec<Lane>,
     out: VecDeque<Out>,
     spoke: bool,
+    /// The last frame has no end of its own.
+    torn: bool,
     closed: bool,
 }
 
@@ -60,6 +62,7 @@ impl Relay {
             barred: Vec::new(),
             out: VecDeque::new(),
             spoke: false,
+            torn: false,
             closed: false,
         }
     }
@@ -88,7 +91,9 @@ impl Relay {
             return Ok(());
         }
         if let Some(raw) = self.splitter.finish() {
-            self.read(raw)?;
+            self.torn = true;
+            // Half a frame cannot be read: it is the cut that is to blame.
+            self.read(raw).map_err(|fault| if matches!(fault, Fault::Read(_)) { Fault::Cut } else { fault })?;
         }
         if !self.said.over && !self.format.is_whole(&self.said) {
             return Err(Fault::Cut);
@@ -242,6 +247,9 @@ impl Relay {
                 Out::Made(made) => bytes.extend_from_slice(&made),
             }
         }
+        if self.torn && !self.said.over {
+            bytes.extend_from_slice(if self.framing == Framing::Events { b"\n\n" } else { b"\n" });
+        }
         bytes.extend(end(&mut *self.format, &self.said));
         self.closed = true;
         self.held.clear();
@@ -258,7 +266,8 @@ impl Relay {
     fn settle(&mut self) {
         while let Some(frame) = self.held.get(self.looked).filter(|_| !self.closed) {
             let lane = frame.lane;
-            let waits = self.barred.iter().any(|barred| barred.crosses(lane))
+            let behind = |barred: &Lane| barred.crosses(lane) || lane == Lane::Free;
+            let waits = self.barred.iter().any(behind)
                 || !frame.is_ready(&self.said)
                 || !self.format.is_ready(frame, &mut self.said);
             if waits {

@@ -11,7 +11,7 @@ use crate::json::{At, Document, Edits, quote};
 use crate::refusal::ErrorKind;
 use crate::response::STOPS;
 use crate::route::Route;
-use crate::stream::format::event;
+use crate::stream::format::{event, set};
 use crate::stream::frame::Frame;
 use crate::stream::leave::Leaving;
 use crate::stream::said::{Decided, Said};
@@ -82,7 +82,7 @@ impl Messages {
                 block.changed = true;
                 let key = if block.kind == BlockKind::Said(TrackKind::Text) { "text" } else { "thinking" };
                 let within = if told.event == Event::BlockStart { "content_block" } else { "delta" };
-                set(document, within, key, &text, edits);
+                set_text(document, within, key, &text, edits);
             }
             let state = block.call().and_then(|id| said.call_states.get(id.0));
             if let (Some(Decided::Rewritten(new)), BlockKind::Call(_)) = (state.map(|state| &state.fate), block.kind)
@@ -92,7 +92,7 @@ impl Messages {
                     Event::BlockStart => begin_call(document, block, new, edits),
                     Event::Arguments => {
                         let arguments = if block.told { "" } else { &*new.function.arguments };
-                        set(document, "delta", "partial_json", arguments, edits);
+                        set_text(document, "delta", "partial_json", arguments, edits);
                         block.told = true;
                     }
                     _ => {}
@@ -160,6 +160,7 @@ impl Messages {
     fn has_left(&mut self, told: &Told, said: &mut Said) {
         match told.event {
             Event::MessageStart => self.begun = true,
+            Event::MessageStop | Event::Error => self.ended = true,
             Event::MessageDelta => {
                 self.stopped |= said.choice(0).over;
                 said.choice(0).stop_left |= self.stopped;
@@ -182,7 +183,7 @@ fn document_edits(edits: &Edits, document: &Option<Document>) -> Option<bytes::B
 }
 
 /// Puts a string into an object of the event.
-fn set(document: &Document, within: &str, key: &str, text: &str, edits: &mut Edits) {
+fn set_text(document: &Document, within: &str, key: &str, text: &str, edits: &mut Edits) {
     let at = document.some(Document::ROOT, within).and_then(|object| document.get(object, key));
     at.into_iter().for_each(|at| edits.set_text(at, text));
 }
@@ -231,6 +232,6 @@ fn make_delta(place: u64, delta: Value, out: &mut Vec<u8>) {
 
 /// Adds an event that the upstream did not send.
 pub(super) fn make(name: &str, mut data: Value, out: &mut Vec<u8>) {
-    data["type"] = name.into();
+    set(&mut data, "type", name);
     event(Some(name), &data, out);
 }

@@ -31,9 +31,10 @@ pub(super) struct Messages {
     blocks: Vec<Block>,
     /// The number of the next block that leaves.
     next: u64,
-    /// The client has the beginning of the message, and its stop reason.
+    /// The client has the beginning of the message, its stop reason, and its end or an error.
     begun: bool,
     stopped: bool,
+    ended: bool,
 }
 
 /// What an event is.
@@ -123,10 +124,10 @@ impl Format for Messages {
     }
 
     fn block(&mut self, said: &Said, block: &super::Block<'_>) -> Vec<u8> {
-        self.blocked(said, block)
+        if self.ended { Vec::new() } else { self.blocked(said, block) }
     }
 
     fn fail(&mut self, _said: &Said, kind: ErrorKind, message: &str, request_id: &str) -> Vec<u8> {
-        ending::failed(kind, message, request_id)
+        if self.ended { Vec::new() } else { ending::failed(kind, message, request_id) }
     }
 }

@@ -9,7 +9,7 @@ use super::leave::edit_item;
 use super::{Responses, Told};
 use crate::json::{Document, Edits};
 use crate::stream::TrackId;
-use crate::stream::format::event;
+use crate::stream::format::{event, set};
 use crate::stream::said::Said;
 
 impl Responses {
@@ -17,8 +17,8 @@ impl Responses {
     pub(super) fn make(&mut self, name: &str, mut data: Value, out: &mut Vec<u8>) {
         let number = self.numbered(None);
         self.shift += 1;
-        data["type"] = name.into();
-        data["sequence_number"] = number.into();
+        set(&mut data, "type", name);
+        set(&mut data, "sequence_number", number);
         event(Some(name), &data, out);
     }
 
@@ -63,10 +63,10 @@ impl Responses {
         let Some(item) = self.items.get(index) else { return json!({}) };
         let mut at = json!({ "output_index": item.left });
         if let Some(id) = &item.id {
-            at["item_id"] = id.as_str().into();
+            set(&mut at, "item_id", id.as_str());
         }
         if let Some(part) = part.and_then(|part| item.parts.get(part)) {
-            at[part.kind.list.index()] = part.index.into();
+            set(&mut at, part.kind.list.index(), part.index);
         }
         at
     }
@@ -83,7 +83,7 @@ impl Responses {
             return;
         };
         let mut data = self.at(index, part);
-        data["part"] = part_json(kind, "");
+        set(&mut data, "part", part_json(kind, ""));
         self.make(&format!("{}.added", kind.list.event()), data, out);
     }
 
@@ -95,7 +95,7 @@ impl Responses {
             return;
         };
         let mut data = self.at(index, part);
-        data[kind.key] = text.into();
+        set(&mut data, kind.key, text);
         with_logprobs(kind, &mut data);
         self.make(&format!("{}.done", kind.event), data, out);
     }
@@ -109,7 +109,7 @@ impl Responses {
             return;
         };
         let mut data = self.at(index, part);
-        data["part"] = part_json(kind, &text);
+        set(&mut data, "part", part_json(kind, &text));
         self.make(&format!("{}.done", kind.list.event()), data, out);
     }
 
@@ -135,7 +135,7 @@ impl Responses {
         item.told = true;
         let arguments = item.arguments(said);
         let mut data = self.at(index, None);
-        data[key] = arguments.into();
+        set(&mut data, key, arguments);
         self.make(event, data, out);
     }
 
@@ -196,7 +196,7 @@ impl Responses {
                     part.insert(said, &text);
                 }
                 let mut data = self.at(index, Some(at));
-                data["delta"] = text.into();
+                set(&mut data, "delta", text);
                 with_logprobs(kind, &mut data);
                 self.make(&format!("{}.delta", kind.event), data, out);
             }
@@ -236,7 +236,7 @@ impl Responses {
         let part = Some(item.parts.len() - 1);
         self.open_part(index, part, out);
         let mut data = self.at(index, part);
-        data["delta"] = text.into();
+        set(&mut data, "delta", text);
         with_logprobs(kind, &mut data);
         self.make(&format!("{}.delta", kind.event), data, out);
     }
@@ -245,17 +245,17 @@ impl Responses {
 /// A part with this text.
 pub(super) fn part_json(kind: &PartKind, text: &str) -> Value {
     let mut part = json!({ "type": kind.name });
-    part[kind.key] = text.into();
+    set(&mut part, kind.key, text);
     if *kind == TEXT {
-        part["annotations"] = json!([]);
-        part["logprobs"] = json!([]);
+        set(&mut part, "annotations", json!([]));
+        set(&mut part, "logprobs", json!([]));
     }
     part
 }
 
 fn with_logprobs(kind: &PartKind, data: &mut Value) {
     if *kind == TEXT {
-        data["logprobs"] = json!([]);
+        set(data, "logprobs", json!([]));
     }
 }
 
@@ -278,10 +278,10 @@ impl Item {
             ItemKind::Call(_) => return self.call_json(said, status, whole),
         };
         if let Some(id) = &self.id {
-            item["id"] = id.as_str().into();
+            set(&mut item, "id", id.as_str());
         }
         for part in self.parts.iter().filter(|_| whole) {
-            if let Some(list) = item[part.kind.list.key()].as_array_mut() {
+            if let Some(list) = item.get_mut(part.kind.list.key()).and_then(Value::as_array_mut) {
                 list.push(part_json(part.kind, &part.released(said)));
             }
         }
@@ -298,9 +298,9 @@ impl Item {
         };
         let mut item = json!({ "type": kind, "status": status, "call_id": call.id, "name": &*call.function.name });
         if let Some(id) = &self.id {
-            item["id"] = id.as_str().into();
+            set(&mut item, "id", id.as_str());
         }
-        item[key] = if whole { self.arguments(said).into() } else { "".into() };
+        set(&mut item, key, if whole { self.arguments(said) } else { String::new() });
         item
     }
 }

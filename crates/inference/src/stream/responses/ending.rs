@@ -7,6 +7,7 @@ use super::events::REFUSAL;
 use super::items::ItemKind;
 use crate::refusal::{ErrorKind, refusal_body};
 use crate::route::Wire;
+use crate::stream::format::set;
 use crate::stream::said::Said;
 use crate::stream::{Block, Ending};
 
@@ -21,7 +22,7 @@ impl Responses {
         };
         let open = self.open_items();
         let is_message = |at: &usize| self.items.get(*at).is_some_and(|item| item.kind == ItemKind::Message);
-        let last = open.iter().copied().filter(is_message).next_back().filter(|_| block.ending == Ending::Refusal);
+        let last = open.iter().copied().rfind(is_message).filter(|_| block.ending == Ending::Refusal);
         for index in open {
             if let Some(item) = self.items.get_mut(index) {
                 item.cut = true;
@@ -41,8 +42,8 @@ impl Responses {
         }
         let hook = block.hook.told(ErrorKind::Denied);
         let mut response = self.response(said, status);
-        response["incomplete_details"] = details;
-        response["hook"] = hook.clone();
+        set(&mut response, "incomplete_details", details);
+        set(&mut response, "hook", hook.clone());
         self.make(name, json!({ "response": response, "hook": hook }), &mut out);
         out
     }
@@ -51,7 +52,8 @@ impl Responses {
     pub(super) fn failed(&mut self, said: &Said, kind: ErrorKind, message: &str, request_id: &str) -> Vec<u8> {
         let body = refusal_body(Wire::OpenAi, kind, message, request_id, None);
         let body: Value = serde_json::from_slice(&body).unwrap_or_default();
-        let (code, message) = (body["error"]["code"].clone(), body["error"]["message"].clone());
+        let field = |key: &str| body.get("error").and_then(|error| error.get(key)).cloned().unwrap_or_default();
+        let (code, message) = (field("code"), field("message"));
         let mut out = Vec::new();
         self.make(
             "error",
@@ -60,7 +62,7 @@ impl Responses {
         );
         if self.opened {
             let mut response = self.response(said, "failed");
-            response["error"] = json!({ "code": code, "message": message });
+            set(&mut response, "error", json!({ "code": code, "message": message }));
             self.make("response.failed", json!({ "response": response }), &mut out);
         }
         out
@@ -81,8 +83,8 @@ impl Responses {
         let mut head = opening
             .filter(Value::is_object)
             .unwrap_or_else(|| json!({ "id": "resp_gatehook", "object": "response", "created_at": 0, "model": "" }));
-        head["status"] = status.into();
-        head["output"] = json!([]);
+        set(&mut head, "status", status);
+        set(&mut head, "output", json!([]));
         head
     }
 
@@ -92,11 +94,12 @@ impl Responses {
         let mut left: Vec<_> = self.items.iter().filter(|item| item.left.is_some()).collect();
         left.sort_by_key(|item| item.left);
         let whole = |done: &[u8]| serde_json::from_slice(done).unwrap_or_default();
-        response["output"] = left
+        let output: Value = left
             .into_iter()
             .map(|item| item.done.as_deref().map_or_else(|| item.ended(said, "incomplete"), whole))
             .collect();
-        response["usage"] = said.usage.clone().unwrap_or_default();
+        set(&mut response, "output", output);
+        set(&mut response, "usage", said.usage.clone().unwrap_or_default());
         response
     }
 }

@@ -241,6 +241,7 @@ impl Responses {
     /// What the client has now.
     fn has_left(&mut self, told: &Told, data: &Bytes) {
         self.opened |= told.event == Event::Opening;
+        self.ended |= matches!(told.event, Event::End { .. } | Event::Error);
         let Some(item) = told.item.and_then(|at| self.items.get_mut(at)) else { return };
         if let Some(part) = told.part.and_then(|part| item.parts.get_mut(part)) {
             match told.event {

@@ -39,8 +39,9 @@ pub(super) struct Responses {
     items: Vec<Item>,
     /// The response as it began.
     opening: Option<Bytes>,
-    /// The client has it.
+    /// The client has it, and its end or an error.
     opened: bool,
+    ended: bool,
     /// The number of the next event, and how many were made, without those that were dropped.
     next: u64,
     shift: i64,
@@ -140,10 +141,10 @@ impl Format for Responses {
     }
 
     fn block(&mut self, said: &Said, block: &Block<'_>) -> Vec<u8> {
-        self.blocked(said, block)
+        if self.ended { Vec::new() } else { self.blocked(said, block) }
     }
 
     fn fail(&mut self, said: &Said, kind: ErrorKind, message: &str, request_id: &str) -> Vec<u8> {
-        self.failed(said, kind, message, request_id)
+        if self.ended { Vec::new() } else { self.failed(said, kind, message, request_id) }
     }
 }
