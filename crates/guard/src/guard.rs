@@ -9,6 +9,7 @@ use gatehook_inference::{Choice, ErrorKind, HookNote, Path, Phase, ReadError, Re
 
 use crate::call::Call;
 use crate::heed::{heed, unheld};
+use crate::placeholders::{Placeholders, restore};
 use crate::refusal::Refusal;
 use crate::results::{self, Results};
 use crate::session::session_of;
@@ -38,8 +39,11 @@ pub struct Admitted {
     pub model: Option<Arc<str>>,
     /// Whether the caller asks for a stream.
     pub stream: bool,
-    request: Request,
-    input: Input,
+    /// Hooks look at its answer, or values must be put back into it: it goes through [`Guard::after`], or a gate.
+    pub looks_after: bool,
+    pub(crate) placeholders: Placeholders,
+    pub(crate) request: Request,
+    pub(crate) input: Input,
 }
 
 /// The events around a call of a model.
@@ -120,7 +124,10 @@ impl Guard {
         let rewritten = !same(&body, request.body());
         let view = request.view();
         let (model, stream) = (view.model.clone(), view.stream);
-        Ok(Admitted { body, rewritten, model, stream, request, input })
+        let placeholders: Placeholders = verdict.placeholders.into();
+        let answers = matches!(call.path, Path::Route(_));
+        let looks_after = answers && (self.after || self.tools || !placeholders.is_empty());
+        Ok(Admitted { body, rewritten, model, stream, looks_after, placeholders, request, input })
     }
 
     /// Whether hooks judge requests while the upstream already works on them.
@@ -139,7 +146,7 @@ impl Guard {
 
     /// Shows an answer's body (2xx, not a stream) to the hooks that stand after the call; the bytes for the client.
     pub async fn after(&self, call: &Call<'_>, admitted: &Admitted, body: Bytes) -> Result<Bytes, Refusal> {
-        let Some(route) = self.looks_after(call.path) else { return Ok(body) };
+        let (Path::Route(route), true) = (call.path, admitted.looks_after) else { return Ok(body) };
         let response = Response::read(route, body).map_err(|error| {
             tracing::warn!(id = &**call.request_id, %error, "an answer cannot be shown to hooks");
             Refusal::new(ErrorKind::BadUpstream)
@@ -160,6 +167,9 @@ impl Guard {
             set(&mut outputs, place, verdict.rewritten.output.as_ref());
         }
         let note = self.judge_calls(call, admitted, &response, &mut outputs).await?;
+        for (choice, output) in response.choices().iter().zip(&mut outputs) {
+            restore(choice, output, &admitted.placeholders);
+        }
         let rewritten = response.rewrite_noted(&outputs, note.as_deref());
         rewritten.map_err(|no| unheld(Phase::PostInference, call, &no.reason))
     }
