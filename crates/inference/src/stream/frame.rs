@@ -160,6 +160,12 @@ impl Frame {
         (frame, name)
     }
 
+    /// Puts other JSON into it, before it is read.
+    pub(super) fn remake(&mut self, data: Bytes) {
+        self.raw = Raw::made(self.with_data(&data));
+        self.data = data;
+    }
+
     pub(super) fn data(&self) -> &Bytes {
         &self.data
     }
