@@ -10,8 +10,14 @@
 //!
 //! The result is the same as trying each rule at each byte; the time is linear in the text. No IO, no runtime.
 
+mod apart;
 mod assignment;
+mod attempts;
+mod carry;
+mod context;
 mod find;
+mod growing;
+mod growth;
 pub mod pii;
 mod prefilter;
 mod redact;
@@ -24,7 +30,10 @@ mod settled;
 #[cfg(test)]
 mod tests;
 
+pub use carry::Carry;
+pub use context::{CONTEXT, context};
 pub use find::{Finding, find};
+pub use growing::{Found, Growing, PatternError, Patterns};
 pub use redact::{MARKER, redact, redact_in_place};
 pub use restore::{Restore, Restoring};
 pub use rule::Rule;
