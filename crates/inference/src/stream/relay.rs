@@ -10,10 +10,11 @@ use super::format::{self, Format};
 use super::frame::{Data, Event, Frame, Lane, Part};
 use super::leave::Leaving;
 use super::lines::{Framing, Raw, Splitter};
+use super::mend::Mender;
 use super::said::{Said, Span};
 use super::{Block, Call, CallId, Fate, Fault, Track, TrackId, TrackKind};
-use crate::error::Unheld;
-use crate::json::Document;
+use crate::error::{ReadError, Unheld};
+use crate::json::{Document, NO_CHARACTER};
 use crate::refusal::{ErrorKind, HookNote};
 use crate::route::Route;
 
@@ -29,6 +30,7 @@ pub struct Relay {
     framing: Framing,
     format: Box<dyn Format>,
     splitter: Splitter,
+    mender: Mender,
     said: Said,
     held: VecDeque<Frame>,
     /// How many frames of `held`, from the first on, cannot leave as things were decided, and the lanes that they hold.
@@ -36,6 +38,8 @@ pub struct Relay {
     barred: Vec<Lane>,
     out: VecDeque<Out>,
     spoke: bool,
+    /// The last frame has no end of its own.
+    torn: bool,
     closed: bool,
 }
 
@@ -54,12 +58,14 @@ impl Relay {
             framing,
             format: format::of(route),
             splitter: Splitter::new(framing),
+            mender: Mender::default(),
             said: Said::default(),
             held: VecDeque::new(),
             looked: 0,
             barred: Vec::new(),
             out: VecDeque::new(),
             spoke: false,
+            torn: false,
             closed: false,
         }
     }
@@ -88,7 +94,9 @@ impl Relay {
             return Ok(());
         }
         if let Some(raw) = self.splitter.finish() {
-            self.read(raw)?;
+            self.torn = true;
+            // Half a frame cannot be read: it is the cut that is to blame.
+            self.read(raw).map_err(|fault| if matches!(fault, Fault::Read(_)) { Fault::Cut } else { fault })?;
         }
         if !self.said.over && !self.format.is_whole(&self.said) {
             return Err(Fault::Cut);
@@ -103,7 +111,7 @@ impl Relay {
         let (mut frame, name) = Frame::new(self.framing, raw);
         let data = frame.data().clone();
         let document = match data.first() {
-            Some(b'{' | b'[') if &*data != b"[DONE]" => Some(Document::read(data.clone())?),
+            Some(b'{' | b'[') if &*data != b"[DONE]" => Some(self.parse(&mut frame)?),
             _ => None,
         };
         let data = match &document {
@@ -114,8 +122,22 @@ impl Relay {
         if !matches!(data, Data::None) {
             self.format.read(&Event { name: name.as_deref(), data }, &mut self.said, &mut frame)?;
         }
+        if frame.wakes {
+            self.look_again();
+        }
         self.held.push_back(frame);
         Ok(())
+    }
+
+    /// The JSON of a frame. One with half a surrogate pair in it is made anew.
+    fn parse(&mut self, frame: &mut Frame) -> Result<Document, Fault> {
+        match Document::read(frame.data().clone()) {
+            Err(ReadError::Malformed { what: NO_CHARACTER, .. }) => {
+                frame.remake(self.mender.mend(frame.data()));
+                Ok(Document::read(frame.data().clone())?)
+            }
+            read => Ok(read?),
+        }
     }
 
     /// True once the protocol's own end, or the upstream's error event, has come.
@@ -239,6 +261,9 @@ impl Relay {
                 Out::Made(made) => bytes.extend_from_slice(&made),
             }
         }
+        if self.torn && !self.said.over {
+            bytes.extend_from_slice(if self.framing == Framing::Events { b"\n\n" } else { b"\n" });
+        }
         bytes.extend(end(&mut *self.format, &self.said));
         self.closed = true;
         self.held.clear();
@@ -255,7 +280,11 @@ impl Relay {
     fn settle(&mut self) {
         while let Some(frame) = self.held.get(self.looked).filter(|_| !self.closed) {
             let lane = frame.lane;
-            if self.barred.iter().any(|barred| barred.crosses(lane)) || !frame.is_ready(&self.said) {
+            let behind = |barred: &Lane| barred.crosses(lane) || lane == Lane::Free;
+            let waits = self.barred.iter().any(behind)
+                || !frame.is_ready(&self.said)
+                || !self.format.is_ready(frame, &mut self.said);
+            if waits {
                 if !self.barred.contains(&lane) {
                     self.barred.push(lane);
                 }
@@ -336,7 +365,9 @@ impl Relay {
                 continue;
             }
             let start = self.held.iter().flat_map(|frame| &frame.parts).find_map(|part| match part {
-                Part::Piece { span, .. } | Part::Copy { span, .. } | Part::Echo { span, .. } if span.track == id => {
+                Part::Piece { span, .. } | Part::Text(span) | Part::Copy { span, .. } | Part::Echo { span, .. }
+                    if span.track == id =>
+                {
                     Some(span.range.start)
                 }
                 _ => None,
