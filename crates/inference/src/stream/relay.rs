@@ -238,13 +238,14 @@ impl Relay {
         self.held.iter().map(Frame::weight).sum::<usize>() + self.splitter.held() + self.said.held()
     }
 
-    /// Drops what is held and ends the stream as its protocol does on a refusal: what may leave already, then
-    /// everything up to the protocol's last byte. The message that the client has gathered is what was let go.
+    /// Drops what has not left and ends the stream as its protocol does on a refusal, up to the protocol's last byte: the
+    /// message that the client has gathered is what was let go. Nothing where the end has left already.
     pub fn block(&mut self, refusal: &Block<'_>) -> Bytes {
         self.close(|format, said| format.block(said, refusal))
     }
 
-    /// Drops what is held and ends the stream with an error event of its protocol.
+    /// Drops what has not left and ends the stream with an error event of its protocol. Nothing where the end has left
+    /// already.
     pub fn fail(&mut self, kind: ErrorKind, message: &str, request_id: &str) -> Bytes {
         self.close(|format, said| format.fail(said, kind, message, request_id))
     }
@@ -253,7 +254,6 @@ impl Relay {
         if self.closed {
             return Bytes::new();
         }
-        self.settle();
         let mut bytes = Vec::new();
         for out in self.out.drain(..) {
             match out {
@@ -261,10 +261,13 @@ impl Relay {
                 Out::Made(made) => bytes.extend_from_slice(&made),
             }
         }
-        if self.torn && !self.said.over {
-            bytes.extend_from_slice(if self.framing == Framing::Events { b"\n\n" } else { b"\n" });
+        let ended = self.said.over && self.held.is_empty();
+        if !ended {
+            if self.torn {
+                bytes.extend_from_slice(if self.framing == Framing::Events { b"\n\n" } else { b"\n" });
+            }
+            bytes.extend(end(&mut *self.format, &self.said));
         }
-        bytes.extend(end(&mut *self.format, &self.said));
         self.closed = true;
         self.held.clear();
         bytes.into()
