@@ -6,6 +6,7 @@ use std::ops::Range;
 use bytes::Bytes;
 use serde_json::Value;
 
+use super::chat::DONE;
 use super::format::{self, Format};
 use super::frame::{Data, Event, Frame, Lane, Part};
 use super::leave::Leaving;
@@ -110,8 +111,8 @@ impl Relay {
     fn read(&mut self, raw: Raw) -> Result<(), Fault> {
         let (mut frame, name) = Frame::new(self.framing, raw);
         let data = frame.data().clone();
-        let document = match data.first() {
-            Some(b'{' | b'[') if &*data != b"[DONE]" => Some(self.parse(&mut frame)?),
+        let document = match data.trim_ascii_start().first() {
+            Some(b'{' | b'[') if !data.trim_ascii_start().starts_with(DONE) => Some(self.parse(&mut frame)?),
             _ => None,
         };
         let data = match &document {
@@ -179,8 +180,9 @@ impl Relay {
     /// Text of the track up to `upto` may leave, as it came or was replaced. An offset inside of a character is that of
     /// its beginning.
     pub fn allow(&mut self, track: TrackId, upto: usize) {
-        self.said.allow(track, upto);
-        self.look_again();
+        if self.said.allow(track, upto) {
+            self.look_again();
+        }
     }
 
     /// Puts `text` in place of `range`, which must not have been allowed. An empty range inserts: into the frame that
