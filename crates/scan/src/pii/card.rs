@@ -51,34 +51,39 @@ fn is_digit_before(text: &Text<'_>, at: usize) -> bool {
 
 fn end(text: &Text<'_>, at: usize) -> Option<usize> {
     let mut digits = Vec::new();
-    let mut end = None;
+    let (mut lengths, mut end) = (0, None);
     for group in text.groups(at) {
         if matches!(group.sep, Some(Sep::Dot | Sep::Slash)) || digits.len() + group.len() > MOST {
             break;
         }
+        if digits.is_empty() {
+            lengths = Some(lengths_of(text, at, group.len())).filter(|&lengths| lengths != 0)?;
+            digits.reserve(MOST);
+        }
         digits.extend((group.start..group.end).filter_map(|place| text.byte(place)).map(|byte| byte - b'0'));
-        let lengths = lengths(&digits)?;
-        let holds = lengths.clone().any(|length| length == digits.len()) && luhn(&digits);
+        let holds = lengths & (1 << digits.len()) != 0 && luhn(&digits);
         if holds && !text.is_word(group.end) && !text.is_fraction(group.end) {
             end = Some(group.end);
         }
-        if group.len() < GROUP || lengths.max() <= Some(digits.len()) {
+        if group.len() < GROUP || lengths >> digits.len() <= 1 {
             break;
         }
     }
     end
 }
 
-/// How many digits a number has that begins with `digits`; `None` where none does.
-fn lengths(digits: &[u8]) -> Option<impl Iterator<Item = usize> + Clone + '_> {
+/// How many digits a number may have that begins with the `len` digits at `at`: a bit for each length.
+fn lengths_of(text: &Text<'_>, at: usize, len: usize) -> u32 {
+    if len < GROUP {
+        return 0; // too few to be told by, and for a group that others follow
+    }
+    let first = (at..at + 4).filter_map(|place| text.byte(place));
+    let first = first.fold(0, |number, byte| number * 10 + u32::from(byte - b'0'));
     let known = ISSUERS.iter().filter(|(from, to, _)| {
-        let prefix = digits.get(..from.ilog10() as usize + 1).unwrap_or_default();
-        let prefix = prefix.iter().fold(0, |number, &digit| number * 10 + u32::from(digit));
+        let prefix = first / 10_u32.pow(3 - from.ilog10());
         (*from..=*to).contains(&prefix)
     });
-    let mut lengths = known.flat_map(|(_, _, lengths)| lengths.iter().copied()).peekable();
-    lengths.peek()?;
-    Some(lengths)
+    known.flat_map(|(_, _, lengths)| lengths.iter()).fold(0, |bits, length| bits | 1 << length)
 }
 
 /// ISO/IEC 7812-1, annex B.

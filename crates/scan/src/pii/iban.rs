@@ -3,7 +3,7 @@
 use super::search::Attempt;
 use super::text::{Sep, Text};
 
-/// The countries and how many characters their numbers have: the registry of ISO 13616
+/// The countries, in order, and how many characters their numbers have: the registry of ISO 13616
 /// (<https://www.swift.com/standards/data-standards/iban-international-bank-account-number>), and those countries that
 /// use such numbers without being in it.
 #[rustfmt::skip]
@@ -32,11 +32,9 @@ const DIGITS: usize = 6;
 /// The number whose check digits begin at `at`.
 pub(super) fn find(text: &Text<'_>, at: usize) -> Option<Attempt> {
     let start = at.checked_sub(2)?;
-    let country = text.head(at).get(start..)?.to_ascii_uppercase();
-    let (_, length) = COUNTRIES.iter().find(|(known, _)| *known == country.as_bytes())?;
-    if text.is_after_word(start) {
-        return None;
-    }
+    let country = [text.byte(start)?, text.byte(start + 1)?].map(|letter| letter.to_ascii_uppercase());
+    let known = COUNTRIES.binary_search_by(|(known, _)| (**known).cmp(&country)).ok();
+    let (_, length) = COUNTRIES.get(known.filter(|_| !text.is_after_word(start))?)?;
     Some(Attempt { start, end: end(text, start, *length) })
 }
 

@@ -62,7 +62,10 @@ fn v6_end(text: &Text<'_>, start: usize, colon: usize) -> Option<usize> {
         return None;
     }
     let is_part = |place: usize| text.byte(place).is_some_and(|byte| byte.is_ascii_hexdigit() || b":.".contains(&byte));
-    let length = (0..=V6 + 1).take_while(|ahead| is_part(start + ahead)).count();
+    let length = (0..V6 + 2).take_while(|ahead| is_part(start + ahead)).count();
+    if length > V6 + 1 {
+        return None;
+    }
     let run = text.head(start + length).get(start..)?;
     let is_cut = text.is_word(start + length);
     let dot = run.find('.').and_then(|dot| run.get(..dot));

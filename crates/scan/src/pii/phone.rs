@@ -250,12 +250,13 @@ fn pairs(text: &Text<'_>, at: usize, sep: Sep) -> Option<usize> {
 
 /// The end of a number in one of the [`SHAPES`].
 fn shaped(text: &Text<'_>, at: usize) -> Option<usize> {
-    SHAPES.iter().find_map(|(begins, shape)| {
-        let first = text.groups(at).next().filter(|first| Some(&first.len()) == shape.first())?;
-        let digits = text.head(first.end).get(at..)?;
-        let fits = begins.iter().any(|begin| digits.starts_with(begin));
-        if fits { shape_end(text, at, shape) } else { None }
-    })
+    let first = text.groups(at).next()?;
+    let digits = text.head(first.end).get(at..)?;
+    let fits = |begins: &[&str], shape: &[usize]| {
+        shape.first() == Some(&first.len()) && begins.iter().any(|begin| digits.starts_with(begin))
+    };
+    let shapes = SHAPES.iter().filter(|(begins, shape)| fits(begins, shape));
+    shapes.filter_map(|(_, shape)| shape_end(text, at, shape)).next()
 }
 
 fn shape_end(text: &Text<'_>, at: usize, shape: &[usize]) -> Option<usize> {

@@ -86,8 +86,11 @@ impl<'t> Text<'t> {
 
     /// Whether a letter or a digit (ASCII) stands directly before `at` that is not the letter of an escape, as in `\n`.
     pub(super) fn is_after_word(&self, at: usize) -> bool {
-        let is_escape = matches!(self.head(at).as_bytes(), [.., b'\\', b'n' | b'r' | b't']);
-        !is_escape && self.before(at).is_some_and(|byte| byte.is_ascii_alphanumeric())
+        match self.whole.as_bytes().get(..at) {
+            Some([.., b'\\', b'n' | b'r' | b't']) => false,
+            Some([.., before]) => before.is_ascii_alphanumeric(),
+            _ => false,
+        }
     }
 
     /// Whether a letter or a digit (ASCII) stands at `at`.
