@@ -38,15 +38,11 @@ const GROUP: usize = 4;
 
 /// The number that begins with the digits at `at`: the longest that holds, made of whole groups.
 pub(super) fn find(text: &Text<'_>, at: usize) -> Option<Attempt> {
-    let is_fraction = text.before(at) == Some(b'.') && at.checked_sub(1).is_some_and(|dot| is_digit_before(text, dot));
+    let is_fraction = text.joined(at) == Some(Sep::Dot);
     if text.is_after_word(at) || is_fraction {
         return None;
     }
     Some(Attempt { start: at, end: end(text, at) })
-}
-
-fn is_digit_before(text: &Text<'_>, at: usize) -> bool {
-    text.before(at).is_some_and(|byte| byte.is_ascii_digit())
 }
 
 fn end(text: &Text<'_>, at: usize) -> Option<usize> {

@@ -29,25 +29,29 @@ pub struct Growing {
     base: usize,
     /// Where what is not settled begins in `text`.
     settled: usize,
+    /// Where values end in what is settled and kept.
+    borders: Vec<usize>,
 }
 
 impl Growing {
     /// Nothing has come yet.
     #[must_use]
     pub fn new(kinds: Kinds) -> Self {
-        Self { kinds, text: String::new(), base: 0, settled: 0 }
+        Self { kinds, text: String::new(), base: 0, settled: 0, borders: Vec::new() }
     }
 
     /// More of the text; `ended`: nothing follows.
     pub fn push(&mut self, more: &str, ended: bool) -> Settled {
         self.text.push_str(more);
         let text = Text::new(&self.text, ended);
-        let Found { findings, open } = search(&text, self.settled, self.kinds);
+        let Found { findings, open } = search(&text, self.settled, &self.borders, self.kinds);
         let mut upto = if ended { open } else { open.min(self.begun(&text)) };
         // No value stands on both sides.
         let across = findings.iter().find(|found| found.range.start < upto && upto < found.range.end);
         upto = across.map_or(upto, |found| found.range.start).max(self.settled);
-        let clean = findings.first().is_none_or(|found| found.range.start >= upto);
+        let ends: Vec<usize> = findings.iter().map(|found| found.range.end).take_while(|&end| end <= upto).collect();
+        let clean = ends.is_empty();
+        self.borders.extend(ends);
         self.forget(upto);
         Settled { upto: self.base + self.settled, clean, too_long: false }
     }
@@ -63,6 +67,8 @@ impl Growing {
     fn forget(&mut self, upto: usize) {
         let gone = self.text.floor_char_boundary(upto.saturating_sub(BACK));
         self.text.drain(..gone);
+        self.borders.retain(|&border| border > gone);
+        self.borders.iter_mut().for_each(|border| *border -= gone);
         self.base += gone;
         self.settled = upto - gone;
     }

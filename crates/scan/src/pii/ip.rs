@@ -13,9 +13,8 @@ const VERSIONS: [&str; 5] = ["version", "versions", "ver", "release", "build"];
 
 /// The IPv4 address that begins with the digits at `at`.
 pub(super) fn find_v4(text: &Text<'_>, at: usize) -> Option<Attempt> {
-    let head = text.head(at).as_bytes();
     // `1.2.3.4` has no number before it, and `name-1.2.3.4` is a version.
-    let is_part = match head {
+    let is_part = match text.apart(at) {
         [.., before, b'.'] => before.is_ascii_alphanumeric(),
         [.., before, b'-'] => before.is_ascii_alphabetic(),
         _ => text.is_after_word(at),
@@ -52,7 +51,7 @@ pub(super) fn find_v6(text: &Text<'_>, at: usize) -> Option<Attempt> {
 
 /// Where the group begins that ends at `at`.
 pub(super) fn v6_start(text: &Text<'_>, at: usize) -> usize {
-    let group = text.head(at).bytes().rev().take(4).take_while(u8::is_ascii_hexdigit).count();
+    let group = text.apart(at).iter().rev().take(4).take_while(|byte| byte.is_ascii_hexdigit()).count();
     at - group
 }
 

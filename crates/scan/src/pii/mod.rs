@@ -128,17 +128,10 @@ impl PartialEq for Finding {
 /// ```
 #[must_use]
 pub fn find(text: &str, kinds: Kinds) -> Vec<Finding> {
-    search(&Text::new(text, true), 0, kinds).findings
+    search(&Text::new(text, true), 0, &[], kinds).findings
 }
 
-/// How often a redacted text is looked through again, at most.
-const PASSES: usize = 8;
-
-/// `text` with each value of `kinds` replaced by what `replace` says; borrowed where there is none. What it says must be
-/// no value itself, and neither begin nor end with a letter or a digit.
-///
-/// Where one value stands directly beside another, the second shows only when the first is gone: hence more than one
-/// pass. Almost always the second finds nothing.
+/// `text` with each value of `kinds` replaced by what `replace` says; borrowed where there is none.
 ///
 /// ```
 /// use gatehook_scan::pii::{Kinds, redact};
@@ -147,18 +140,10 @@ const PASSES: usize = 8;
 /// assert_eq!(text, "ssn <SSN>");
 /// ```
 pub fn redact<'t>(text: &'t str, kinds: Kinds, mut replace: impl FnMut(&'static Kind, &str) -> String) -> Cow<'t, str> {
-    let mut redacted = Cow::Borrowed(text);
-    for _ in 0..PASSES {
-        let findings = find(&redacted, kinds);
-        if findings.is_empty() {
-            break;
-        }
-        redacted = Cow::Owned(replaced(&redacted, findings, &mut replace));
+    let findings = find(text, kinds);
+    if findings.is_empty() {
+        return Cow::Borrowed(text);
     }
-    redacted
-}
-
-fn replaced(text: &str, findings: Vec<Finding>, replace: &mut impl FnMut(&'static Kind, &str) -> String) -> String {
     let mut out = String::with_capacity(text.len());
     let mut done = 0;
     for Finding { kind, range } in findings {
@@ -167,7 +152,7 @@ fn replaced(text: &str, findings: Vec<Finding>, replace: &mut impl FnMut(&'stati
         done = range.end;
     }
     out.push_str(text.get(done..).unwrap_or_default());
-    out
+    Cow::Owned(out)
 }
 
 #[cfg(test)]

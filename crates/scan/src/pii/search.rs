@@ -35,8 +35,39 @@ pub(super) struct Found {
     pub(super) open: usize,
 }
 
-/// Searches `text` for values of `kinds` that begin at `from` or behind it.
-pub(super) fn search(text: &Text<'_>, from: usize, kinds: Kinds) -> Found {
+/// How often a text is searched again for what shows only beside a value, at most.
+const PASSES: usize = 8;
+
+/// Searches `text` for values of `kinds` that begin at `from` or behind it; before there, values end at `borders`.
+///
+/// Of two values with nothing between them the second is seen only where the first is known: then there is a second
+/// pass.
+pub(super) fn search(text: &Text<'_>, from: usize, borders: &[usize], kinds: Kinds) -> Found {
+    let mut found = pass(&text.with_borders(borders), from, kinds);
+    for _ in 1..PASSES {
+        // What nothing that is open begins in.
+        let ends: Vec<usize> =
+            found.findings.iter().map(|known| known.range.end).filter(|&end| end <= found.open).collect();
+        if !ends.iter().any(|&end| is_followed(text, end)) {
+            break;
+        }
+        let borders: Vec<usize> = borders.iter().copied().chain(ends).collect();
+        let before = std::mem::replace(&mut found, pass(&text.with_borders(&borders), from, kinds));
+        if found.findings == before.findings && found.open == before.open {
+            break;
+        }
+    }
+    found
+}
+
+/// Whether something may begin at `at` that a value before it hides.
+fn is_followed(text: &Text<'_>, at: usize) -> bool {
+    let rest = text.whole().get(at..).unwrap_or_default();
+    let begins = |char: char| char.is_ascii_alphanumeric() || "+(:".contains(char);
+    rest.starts_with(begins) || text.sep(at).is_some_and(|(_, end)| text.is_digit(end))
+}
+
+fn pass(text: &Text<'_>, from: usize, kinds: Kinds) -> Found {
     let bytes = text.whole().as_bytes();
     let mut matches = Vec::new();
     let mut open = bytes.len();

@@ -6,6 +6,8 @@ use std::cell::Cell;
 pub(super) struct Text<'t> {
     whole: &'t str,
     ended: bool,
+    /// Where values end, in order: what stands before such a place is no part of what follows.
+    borders: &'t [usize],
     /// Something behind the end was asked for, and more text could answer otherwise.
     open: Cell<bool>,
 }
@@ -40,7 +42,21 @@ const RUN: usize = 20;
 
 impl<'t> Text<'t> {
     pub(super) fn new(whole: &'t str, ended: bool) -> Self {
-        Self { whole, ended, open: Cell::new(false) }
+        Self { whole, ended, borders: &[], open: Cell::new(false) }
+    }
+
+    /// The same text, with the ends of values that are known, in order.
+    pub(super) fn with_borders<'b>(&'b self, borders: &'b [usize]) -> Text<'b> {
+        Text { whole: self.whole, ended: self.ended, borders, open: Cell::new(false) }
+    }
+
+    /// What stands directly before `at`, back to the end of the last value.
+    pub(super) fn apart(&self, at: usize) -> &'t [u8] {
+        let start = match self.borders.binary_search(&at) {
+            Ok(_) => at,
+            Err(next) => next.checked_sub(1).and_then(|last| self.borders.get(last)).copied().unwrap_or(0),
+        };
+        self.whole.as_bytes().get(start..at).unwrap_or_default()
     }
 
     pub(super) fn whole(&self) -> &'t str {
@@ -86,10 +102,9 @@ impl<'t> Text<'t> {
 
     /// Whether a letter or a digit (ASCII) stands directly before `at` that is not the letter of an escape, as in `\n`.
     pub(super) fn is_after_word(&self, at: usize) -> bool {
-        match self.whole.as_bytes().get(..at) {
-            Some([.., b'\\', b'n' | b'r' | b't']) => false,
-            Some([.., before]) => before.is_ascii_alphanumeric(),
-            _ => false,
+        match self.apart(at) {
+            [.., b'\\', b'n' | b'r' | b't'] | [] => false,
+            [.., before] => before.is_ascii_alphanumeric(),
         }
     }
 
@@ -117,7 +132,7 @@ impl<'t> Text<'t> {
     pub(super) fn joined(&self, at: usize) -> Option<Sep> {
         let char = self.head(at).chars().next_back()?;
         let sep = separator(char)?;
-        self.before(at - char.len_utf8()).filter(u8::is_ascii_digit).map(|_| sep)
+        self.apart(at - char.len_utf8()).last().filter(|byte| byte.is_ascii_digit()).map(|_| sep)
     }
 
     /// Whether a digit follows behind the separator `sep` at `at`.
