@@ -6,6 +6,7 @@ use bytes::Bytes;
 use gatehook_engine::events::{Event, Input, Message, ModelOutput, Rewritten, ToolCall};
 use gatehook_engine::{Executor, HookDefinition, Selected};
 use gatehook_inference::{Choice, ErrorKind, HookNote, Path, Phase, ReadError, Request, Response, Route};
+use gatehook_scan::Restore;
 
 use crate::call::Call;
 use crate::heed::{heed, unheld};
@@ -124,7 +125,7 @@ impl Guard {
         let rewritten = !same(&body, request.body());
         let view = request.view();
         let (model, stream) = (view.model.clone(), view.stream);
-        let placeholders: Placeholders = verdict.placeholders.into();
+        let placeholders: Placeholders = Arc::new(Restore::new(verdict.placeholders));
         let answers = matches!(call.path, Path::Route(_));
         let looks_after = answers && (self.after || self.tools || !placeholders.is_empty());
         Ok(Admitted { body, rewritten, model, stream, looks_after, placeholders, request, input })

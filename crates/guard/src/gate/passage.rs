@@ -41,8 +41,8 @@ pub(super) struct Passage {
     overlap: usize,
     /// All that was let go, where somebody wants to see it.
     said: Option<String>,
-    placeholders: Placeholders,
-    restoring: Restoring,
+    /// Where there is anything to restore.
+    restoring: Option<Restoring>,
 }
 
 /// What is to be done about a text.
@@ -79,8 +79,7 @@ impl Passage {
             tail: String::new(),
             overlap: policy.overlap,
             said: keep.then(String::new),
-            placeholders,
-            restoring: Restoring::default(),
+            restoring: (!placeholders.is_empty()).then(|| Restoring::new(placeholders)),
         }
     }
 
@@ -166,8 +165,12 @@ impl Passage {
         self.since.filter(|_| waits).and_then(|since| since.checked_add(policy.max_wait))
     }
 
-    /// The text that has left before a segment, as hooks are shown it.
+    /// The text that has left before a segment, as hooks are shown it: no more than scanning takes, or the overlap of a
+    /// window.
     pub(super) fn tail(&self) -> &str {
+        if self.held == Held::Scan {
+            return gatehook_scan::context(&self.tail);
+        }
         let start = self.tail.len().saturating_sub(self.overlap);
         self.tail.get(self.tail.ceil_char_boundary(start)..).unwrap_or_default()
     }
@@ -211,12 +214,12 @@ impl Passage {
         let place = change.as_ref().map(|change| range.start + change.range.start..range.start + change.range.end);
         if let (Some(change), Some(place)) = (&change, &place) {
             self.says(&change.text);
-            if !self.placeholders.is_empty() {
-                self.restoring.push(place.clone(), &change.text, false);
+            if let Some(restoring) = &mut self.restoring {
+                restoring.push(place.clone(), &change.text, false);
             }
         }
         self.keeps(range.start, text, after);
-        if let (Some(change), Some(place), true) = (change, place, self.placeholders.is_empty()) {
+        if let (Some(change), Some(place), None) = (change, place, &self.restoring) {
             relay.replace(id, place, &change.text)?;
         }
         self.cleared = range.start + upto;
@@ -227,8 +230,8 @@ impl Passage {
     fn keeps(&mut self, start: usize, text: &str, part: Range<usize>) {
         let said = text.get(part.clone()).unwrap_or_default();
         self.says(said);
-        if !self.placeholders.is_empty() && !said.is_empty() {
-            self.restoring.push(start + part.start..start + part.end, said, true);
+        if let Some(restoring) = self.restoring.as_mut().filter(|_| !said.is_empty()) {
+            restoring.push(start + part.start..start + part.end, said, true);
         }
     }
 
@@ -255,12 +258,13 @@ impl Passage {
 
     /// Lets go what has been cleared and cannot be the beginning of a placeholder.
     pub(super) fn let_go(&mut self, relay: &mut Relay, id: TrackId) -> Result<(), Unheld> {
-        if self.placeholders.is_empty() {
-            relay.allow(id, self.cleared);
-            return Ok(());
+        match &mut self.restoring {
+            Some(restoring) => restoring.settle(self.ended && self.cleared == self.fed, relay, id),
+            None => {
+                relay.allow(id, self.cleared);
+                Ok(())
+            }
         }
-        let ended = self.ended && self.cleared == self.fed;
-        self.restoring.settle(&self.placeholders, ended, relay, id)
     }
 }
 

@@ -2,14 +2,19 @@
 
 use std::collections::VecDeque;
 use std::ops::Range;
-use std::sync::Arc;
 
-use crate::placeholders::found;
 use gatehook_inference::{Relay, TrackId, Unheld};
 
+use crate::placeholders::Placeholders;
+
 /// Text of a track that hooks have let go and that may still be the beginning of a placeholder.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Restoring {
+    placeholders: Placeholders,
+    growing: gatehook_scan::Restoring,
+    /// What of `parts` has been shown to `growing`, and how far all that it was shown has left, in bytes.
+    shown: usize,
+    left: usize,
     parts: VecDeque<Part>,
 }
 
@@ -25,29 +30,31 @@ struct Part {
 }
 
 impl Restoring {
+    pub(super) fn new(placeholders: Placeholders) -> Self {
+        let growing = gatehook_scan::Restoring::new(placeholders.clone());
+        Self { placeholders, growing, shown: 0, left: 0, parts: VecDeque::new() }
+    }
+
     /// The next part of the track: `text` stands where `range` came.
     pub(super) fn push(&mut self, range: Range<usize>, text: &str, same: bool) {
         self.parts.push_back(Part { range, text: text.to_owned(), same });
     }
 
     /// Lets go what is settled; all of it where the track has `ended`.
-    pub(super) fn settle(
-        &mut self,
-        placeholders: &[(Arc<str>, Arc<str>)],
-        ended: bool,
-        relay: &mut Relay,
-        track: TrackId,
-    ) -> Result<(), Unheld> {
+    pub(super) fn settle(&mut self, ended: bool, relay: &mut Relay, track: TrackId) -> Result<(), Unheld> {
         let text: String = self.parts.iter().map(|part| &*part.text).collect();
-        let upto = if ended { text.len() } else { settled(&text, placeholders) };
-        let found = found(text.get(..upto).unwrap_or_default(), placeholders);
+        let settled = self.growing.push(text.get(self.shown..).unwrap_or_default(), ended);
+        let length = settled.upto.saturating_sub(self.left).min(text.len());
+        let placeholders = self.placeholders.clone();
         let mut at = 0;
-        for (place, value) in &found {
+        for (place, value) in placeholders.find(text.get(..length).unwrap_or_default()) {
             self.leave(place.start - at, relay, track)?;
             self.replace(place.len(), value, relay, track)?;
             at = place.end;
         }
-        self.leave(upto - at, relay, track)
+        self.leave(length - at, relay, track)?;
+        (self.shown, self.left) = (text.len() - length, self.left + length);
+        Ok(())
     }
 
     /// Lets the next `length` bytes go as they are.
@@ -96,13 +103,4 @@ impl Restoring {
         relay.allow(track, end);
         Ok(())
     }
-}
-
-/// How far `text` is settled: what follows may be the beginning of a placeholder.
-fn settled(text: &str, placeholders: &[(Arc<str>, Arc<str>)]) -> usize {
-    let longest = placeholders.iter().map(|(placeholder, _)| placeholder.len()).max().unwrap_or_default();
-    let from = text.floor_char_boundary(text.len().saturating_sub(longest.saturating_sub(1)));
-    let ends = text.char_indices().map(|(at, _)| at).skip_while(|at| *at < from);
-    let begins = |end: &str| placeholders.iter().any(|(placeholder, _)| placeholder.starts_with(end));
-    ends.filter_map(|at| Some((at, text.get(at..)?))).find(|(_, end)| begins(end)).map_or(text.len(), |(at, _)| at)
 }
