@@ -69,6 +69,12 @@ impl Document {
         self.bytes.get(start..end).and_then(|raw| std::str::from_utf8(raw).ok()).unwrap_or_default()
     }
 
+    /// The same, without a copy.
+    pub(crate) fn slice(&self, at: At) -> Bytes {
+        let (start, end) = self.range(at);
+        self.bytes.slice(start..end)
+    }
+
     /// The text of a string.
     pub(crate) fn text(&self, at: At) -> Option<Cow<'_, str>> {
         let node = self.node(at).filter(|node| node.kind == Kind::String)?;

@@ -22,6 +22,8 @@ use crate::view::Calls;
 pub(crate) use chat::native_usage;
 use texts::Texts;
 
+pub(crate) use responses::shown_whole;
+
 /// One answer of the model. A response has several where the request asked for `n > 1`.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Choice {

@@ -4,7 +4,7 @@
 use serde_json::{Map, Value, json};
 
 use super::delta::{Reader, number};
-use super::format::{Format, event, is_echo, members};
+use super::format::{Format, event, is_echo, members, set};
 use super::frame::{Data, Event, Frame, Lane, Part};
 use super::said::{Said, Span};
 use super::{Block, Ending, Fault, TrackKind};
@@ -138,12 +138,6 @@ impl Chat {
             delta.insert("role".into(), "assistant".into());
         }
         json!({ "index": choice, "delta": delta, "logprobs": null, "finish_reason": stop })
-    }
-}
-
-fn set(object: &mut Value, key: &str, value: Value) {
-    if let Some(object) = object.as_object_mut() {
-        object.insert(key.to_owned(), value);
     }
 }
 

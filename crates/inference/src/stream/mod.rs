@@ -6,7 +6,7 @@
 //!
 //! - `lines`: bytes to frames (events of SSE, lines of NDJSON).
 //! - `format`: what a route has to know; a file for each family of routes reads its frames and writes its endings
-//!   (`chat`, `native`; `delta`, `calls` and `tokens` are what they share).
+//!   (`chat`, `native`, of which `delta`, `calls` and `tokens` are shared; `responses`, `messages`).
 //! - `frame`: one frame, what it holds and what it waits for.
 //! - `said`: the tracks and calls, and what is decided about them.
 //! - `leave`: a frame with what was decided put into it.
@@ -19,8 +19,10 @@ mod format;
 mod frame;
 mod leave;
 mod lines;
+mod messages;
 mod native;
 mod relay;
+mod responses;
 mod said;
 mod tokens;
 
@@ -53,9 +55,6 @@ pub enum Fault {
     /// whole.
     #[error("the stream went on with what was over: {0}")]
     WentOn(&'static str),
-    /// No stream of this route is read yet.
-    #[error("streams of {} are not read", .0.path())]
-    Unread(Route),
 }
 
 /// What kind of text a track is.

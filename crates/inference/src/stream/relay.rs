@@ -119,6 +119,9 @@ impl Relay {
         if !matches!(data, Data::None) {
             self.format.read(&Event { name: name.as_deref(), data }, &mut self.said, &mut frame)?;
         }
+        if frame.wakes {
+            self.look_again();
+        }
         self.held.push_back(frame);
         Ok(())
     }
@@ -264,7 +267,10 @@ impl Relay {
         while let Some(frame) = self.held.get(self.looked).filter(|_| !self.closed) {
             let lane = frame.lane;
             let behind = |barred: &Lane| barred.crosses(lane) || lane == Lane::Free;
-            if self.barred.iter().any(behind) || !frame.is_ready(&self.said) {
+            let waits = self.barred.iter().any(behind)
+                || !frame.is_ready(&self.said)
+                || !self.format.is_ready(frame, &mut self.said);
+            if waits {
                 if !self.barred.contains(&lane) {
                     self.barred.push(lane);
                 }
@@ -345,7 +351,9 @@ impl Relay {
                 continue;
             }
             let start = self.held.iter().flat_map(|frame| &frame.parts).find_map(|part| match part {
-                Part::Piece { span, .. } | Part::Copy { span, .. } | Part::Echo { span, .. } if span.track == id => {
+                Part::Piece { span, .. } | Part::Text(span) | Part::Copy { span, .. } | Part::Echo { span, .. }
+                    if span.track == id =>
+                {
                     Some(span.range.start)
                 }
                 _ => None,

@@ -61,6 +61,8 @@ pub(super) struct CallState {
     pub(super) uneven: bool,
     /// A frame with a part of it has left.
     pub(super) begun: bool,
+    /// It is shown whole, in a form of its own: it can be taken out, not rewritten.
+    pub(super) sealed: bool,
     /// Its arguments are a JSON object on the wire.
     pub(super) objects: bool,
 }
@@ -337,6 +339,9 @@ impl Said {
 fn rewritable(call: &Call, state: &CallState, new: &ToolCall) -> Result<(), Unheld> {
     if !call.complete {
         return Err(Unheld::new("a tool call can be rewritten once it is complete"));
+    }
+    if state.sealed {
+        return Err(Unheld::new("a call of this kind can be taken out, not rewritten"));
     }
     if new.kind != call.call.kind || new.extra.iter().any(|(key, value)| call.call.extra.get(key) != Some(value)) {
         return Err(Unheld::new("of a tool call, only id, name and arguments can be rewritten"));
