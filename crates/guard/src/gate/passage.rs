@@ -21,7 +21,11 @@ pub(super) struct Passage {
     context: usize,
     /// How much of the track has been taken in.
     fed: usize,
+    /// Nothing follows for now.
     ended: bool,
+    /// Nothing follows at all; hooks that see windows have been told so.
+    over: bool,
+    told: bool,
     /// No continuation changes what scans find before this.
     settled: usize,
     /// Scans have found something, and nothing from here on.
@@ -50,8 +54,18 @@ pub(super) struct Passage {
 pub(super) enum Due {
     /// Everything before this may go as it is.
     Clear(usize),
-    /// Hooks are to see this; `last`: nothing follows.
-    Judge { range: Range<usize>, last: bool },
+    /// Hooks are to see this.
+    Judge(Show),
+}
+
+/// A segment that hooks are to see.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Show {
+    pub(super) range: Range<usize>,
+    /// Nothing follows for now: none of it is held for the next one.
+    pub(super) flush: bool,
+    /// Nothing follows at all.
+    pub(super) last: bool,
 }
 
 impl Passage {
@@ -69,6 +83,8 @@ impl Passage {
             context: 0,
             fed: 0,
             ended: false,
+            over: false,
+            told: false,
             settled: 0,
             found: 0,
             too_long: false,
@@ -83,10 +99,11 @@ impl Passage {
         }
     }
 
-    /// Takes in what has come on the track. `again` makes new scans, for what comes behind an end that was none: the
+    /// Takes in what has come on the track; `over`: its choice has ended. `again` makes new scans, for what comes behind an end that was none: the
     /// old ones have been told that nothing follows.
-    pub(super) fn feed(&mut self, track: &Track, now: Instant, again: impl FnOnce() -> Vec<Box<dyn Scan>>) {
+    pub(super) fn feed(&mut self, track: &Track, over: bool, now: Instant, again: impl FnOnce() -> Vec<Box<dyn Scan>>) {
         let total = track.len_total();
+        self.over = over && track.ended;
         if total == self.fed && track.ended == self.ended {
             return;
         }
@@ -121,20 +138,23 @@ impl Passage {
 
     /// What is to be done now.
     pub(super) fn due(&self, policy: &Policy, now: Instant) -> Option<Due> {
-        if self.settled == self.cleared {
-            return None;
-        }
-        let judge = Due::Judge { range: self.cleared..self.settled, last: self.ended && self.settled == self.fed };
-        let new = self.settled > self.judged || self.ended;
+        let flush = self.ended && self.settled == self.fed;
+        let judge = || {
+            let range = self.cleared..self.settled;
+            Some(Due::Judge(Show { range, flush, last: flush && self.over }))
+        };
+        let waits = self.settled > self.cleared;
+        // What hooks asked to see again is shown again with more, or when there is no more.
+        let new = waits && (self.settled > self.judged || self.ended);
         match self.held {
             Held::Buffer => None,
-            Held::Observe => Some(Due::Clear(self.settled)),
-            Held::Scan if self.found > self.cleared => new.then_some(judge),
-            Held::Scan => Some(Due::Clear(self.settled)),
+            Held::Scan if self.found > self.cleared => judge().filter(|_| new),
+            Held::Observe | Held::Scan => waits.then_some(Due::Clear(self.settled)),
+            Held::Window if flush && self.over => judge().filter(|_| !self.told),
             Held::Window => {
                 let full = self.settled - self.judged.min(self.settled) >= policy.size;
                 let late = self.deadline(policy).is_some_and(|at| at <= now);
-                (new && (full || late || self.ended)).then_some(judge)
+                judge().filter(|_| new && (full || late || self.ended))
             }
         }
     }
@@ -186,10 +206,11 @@ impl Passage {
         Segment { index, final_: last, kind }
     }
 
-    /// Hooks are being shown everything before `upto`.
-    pub(super) fn shows(&mut self, upto: usize, now: Instant) {
-        self.judged = upto;
-        self.since = (self.fed > upto).then_some(now);
+    /// Hooks are being shown this.
+    pub(super) fn shows(&mut self, show: &Show, now: Instant) {
+        self.judged = show.range.end;
+        self.since = (self.fed > self.judged).then_some(now);
+        self.told |= show.last;
     }
 
     /// Hooks let `range` go, with a change; `holdback` characters at its end stay to be shown again.

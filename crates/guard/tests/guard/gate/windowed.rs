@@ -10,7 +10,7 @@ use gatehook_inference::{ErrorKind, Route};
 use tokio::time::{Instant, sleep};
 
 use super::{Came, drain, finish, gate, stream};
-use crate::streams::{ROUTES, frames, gather, text, thinking};
+use crate::streams::{ROUTES, frames, gather, stop, text, thinking};
 use crate::world::{Exchange, World};
 
 fn window(size: usize, overlap: usize, holdback: usize) -> impl FnOnce(HookDefinition) -> HookDefinition {
@@ -41,19 +41,31 @@ fn texts(exchange: &Exchange) -> Vec<String> {
 
 #[tokio::test]
 async fn text_leaves_in_judged_segments_of_the_windows_size() {
-    for route in ROUTES {
+    for &route in ROUTES {
         let world = World::new().hook_with(Event::PostInference, "", window(8, 4, 0), |_| Ok(None));
-        let says: Vec<_> = ["one ", "two ", "three ", "four"].map(text).into();
+        let says: Vec<_> = ["one ", "two ", "three", "!"].map(text).into();
         let (exchange, came, _) = stream(world, route, &says).await;
         assert_eq!(came.text(), frames(route, &says).concat(), "{route:?}");
-        assert_eq!(texts(&exchange), ["one two ", "two three four"], "{route:?}");
+        assert_eq!(texts(&exchange), ["one two ", "two three!"], "{route:?}");
         let seen = exchange.seen.inputs(Event::PostInference);
         let segments: Vec<_> = seen.iter().map(|input| input.segment.unwrap()).collect();
         let segment = |index, final_| Segment { index, final_, kind: SegmentKind::Text };
         assert_eq!(segments, [segment(0, false), segment(1, true)], "{route:?}");
         let last = seen.last().unwrap();
-        assert_eq!(last.done_reason.as_deref(), Some("stop"), "{route:?}");
+        assert_eq!(last.done_reason.as_deref(), Some(stop(route)), "{route:?}");
     }
+}
+
+#[tokio::test]
+async fn hooks_are_told_of_the_end_even_if_all_text_was_judged_before() {
+    let say = |input: &Input| {
+        let last = input.segment.is_some_and(|segment| segment.final_);
+        Ok(rewrites(input, |text| format!("{text}{}", if last { "!" } else { "" })))
+    };
+    let world = World::new().hook_with(Event::PostInference, "", window(1, 2, 0), say);
+    let (exchange, came, gathered) = stream(world, Route::ChatCompletions, &[text("one"), text("two")]).await;
+    assert_eq!(texts(&exchange), ["one", "netwo", "wo"]);
+    assert_eq!((&*gathered.text, gathered.over), ("onetwo!", true), "{}", came.text());
 }
 
 #[tokio::test]
@@ -149,7 +161,7 @@ async fn more_is_taken_in_while_a_segment_is_judged_and_is_bounded() {
 
 #[tokio::test]
 async fn a_rewrite_changes_what_has_not_left_wherever_the_word_is_cut() {
-    for route in ROUTES {
+    for &route in ROUTES {
         let whole = "the code is falcon, keep it";
         for cut in 0..=whole.len() {
             let redact = |input: &Input| Ok(rewrites(input, |text| text.replace("falcon", "[X]")));
@@ -180,10 +192,7 @@ async fn a_reply_may_ask_to_see_the_end_again() {
     };
     let world = World::new().hook_with(Event::PostInference, "", window(1, 0, 0), hold);
     let (exchange, came, _) = stream(world, Route::ChatCompletions, &[text("abcdé"), text("fg"), text("h.")]).await;
-    assert_eq!(
-        texts(&exchange),
-        ["abcdé", "cdéfg", "éfgh."][..].iter().map(|text| text.to_string()).collect::<Vec<_>>()
-    );
+    assert_eq!(texts(&exchange), ["abcdé", "cdéfg", "éfgh.", ""]);
     assert_eq!(gather(Route::ChatCompletions, &came.bytes).text, "abcdéfgh.");
 }
 
@@ -198,12 +207,12 @@ async fn thinking_and_text_are_segments_of_their_own() {
     let seen = exchange.seen.inputs(Event::PostInference);
     let kinds: Vec<_> = seen.iter().map(|input| (input.segment.unwrap().kind, input.segment.unwrap().index)).collect();
     use SegmentKind::{Text, Thinking};
-    assert_eq!(kinds, [(Thinking, 0), (Thinking, 1), (Text, 0), (Text, 1)]);
+    assert_eq!(kinds, [(Thinking, 0), (Thinking, 1), (Text, 0), (Text, 1), (Thinking, 2), (Text, 2)]);
 }
 
 #[tokio::test]
 async fn a_denial_in_mid_stream_leaves_the_client_with_exactly_what_was_let_go() {
-    for route in ROUTES {
+    for &route in ROUTES {
         let judge = |input: &Input| {
             Ok(input
                 .output_text
@@ -214,7 +223,13 @@ async fn a_denial_in_mid_stream_leaves_the_client_with_exactly_what_was_let_go()
         let world = World::new().hook_with(Event::PostInference, "", window(1, 16, 0), judge);
         let (_, came, gathered) = stream(world, route, &[text("good "), text("bad "), text("ugly")]).await;
         assert_eq!((gathered.text.as_str(), gathered.over), ("good ", true), "{route:?}: {}", came.text());
-        assert_eq!(gathered.stop.as_deref(), Some("stop"), "{route:?}");
+        let stop = match route {
+            Route::Chat | Route::Generate => "content_filter",
+            Route::Messages => "refusal",
+            Route::Responses => "completed",
+            Route::ChatCompletions | Route::Completions => "stop",
+        };
+        assert_eq!(gathered.stop.as_deref(), Some(stop), "{route:?}");
         let hook = gathered.hook.unwrap();
         assert_eq!((&hook["permission"], &hook["phase"]), (&"deny".into(), &"post_inference".into()), "{route:?}");
         assert_eq!(came.refusal.unwrap().kind, ErrorKind::Denied, "{route:?}");
@@ -234,13 +249,14 @@ async fn an_answer_to_a_segment_that_names_something_else_is_refused() {
 
 #[tokio::test]
 async fn one_that_only_looks_on_sees_the_whole_and_decides_nothing() {
-    for route in ROUTES {
+    for &route in ROUTES {
         let define = |hook| HookDefinition { stream: Some(Stream::new(StreamMode::Observe)), ..hook };
         let world = World::new().hook_with(Event::PostInference, "", define, |_| Ok(Some(Output::block("no"))));
         let says = [text("Hel"), text("lo.")];
         let (exchange, came, gathered) = stream(world, route, &says).await;
         assert_eq!(came.text(), frames(route, &says).concat(), "{route:?}");
-        assert!(came.after[1] > 0 && gathered.over, "{route:?}: {:?}", came.after);
+        let first = frames(route, &says).iter().position(|frame| frame.contains("Hel")).unwrap();
+        assert!(came.after[first] > 0 && gathered.over, "{route:?}: {:?}", came.after);
         assert_eq!(texts(&exchange), ["Hello."], "{route:?}");
         assert_eq!(exchange.seen.verdicts().len(), 1, "{route:?}");
     }
