@@ -11,10 +11,6 @@ use crate::placeholders::Placeholders;
 #[derive(Debug)]
 pub(super) struct Restoring {
     placeholders: Placeholders,
-    growing: gatehook_scan::Restoring,
-    /// What of `parts` has been shown to `growing`, and how far all that it was shown has left, in bytes.
-    shown: usize,
-    left: usize,
     parts: VecDeque<Part>,
 }
 
@@ -31,8 +27,7 @@ struct Part {
 
 impl Restoring {
     pub(super) fn new(placeholders: Placeholders) -> Self {
-        let growing = gatehook_scan::Restoring::new(placeholders.clone());
-        Self { placeholders, growing, shown: 0, left: 0, parts: VecDeque::new() }
+        Self { placeholders, parts: VecDeque::new() }
     }
 
     /// The next part of the track: `text` stands where `range` came.
@@ -42,19 +37,16 @@ impl Restoring {
 
     /// Lets go what is settled; all of it where the track has `ended`.
     pub(super) fn settle(&mut self, ended: bool, relay: &mut Relay, track: TrackId) -> Result<(), Unheld> {
-        let text: String = self.parts.iter().map(|part| &*part.text).collect();
-        let settled = self.growing.push(text.get(self.shown..).unwrap_or_default(), ended);
-        let length = settled.upto.saturating_sub(self.left).min(text.len());
         let placeholders = self.placeholders.clone();
+        let text: String = self.parts.iter().map(|part| &*part.text).collect();
+        let upto = if ended { text.len() } else { placeholders.settled(&text) };
         let mut at = 0;
-        for (place, value) in placeholders.find(text.get(..length).unwrap_or_default()) {
+        for (place, value) in placeholders.find(text.get(..upto).unwrap_or_default()) {
             self.leave(place.start - at, relay, track)?;
             self.replace(place.len(), value, relay, track)?;
             at = place.end;
         }
-        self.leave(length - at, relay, track)?;
-        (self.shown, self.left) = (text.len() - length, self.left + length);
-        Ok(())
+        self.leave(upto - at, relay, track)
     }
 
     /// Lets the next `length` bytes go as they are.
