@@ -277,6 +277,7 @@ impl Gate {
             return self.refuse(unheld(Phase::PostInference, &self.call.as_call(), &no.reason));
         }
         let Self { relay, passages, policy, guard, admitted, call, .. } = self;
+        let blocks = matches!(call.path, Path::Route(Route::Messages | Route::Responses));
         let again = |kind| match policy.held(kind) {
             Held::Window | Held::Scan => scans(&guard.executor.selected(Event::PostInference, &admitted.input), kind),
             Held::Buffer | Held::Observe => Vec::new(),
@@ -290,7 +291,7 @@ impl Gate {
         }
         for (track, passage) in relay.tracks().iter().zip(&mut *passages) {
             let over = at_end || relay.done_reason(track.choice).is_some();
-            passage.feed(track, over, now, || again(track.kind));
+            passage.feed(track, over, blocks, now, || again(track.kind));
         }
         let mut done = self.calls.feed(relay);
         for (place, passage) in passages.iter_mut().enumerate() {

@@ -5,6 +5,7 @@ use std::ops::Range;
 use gatehook_engine::events::{Segment, SegmentKind};
 use gatehook_engine::{Held, Scan};
 use gatehook_inference::{Relay, Track, TrackId, TrackKind, Unheld};
+use gatehook_scan::{CONTEXT, context};
 use tokio::time::Instant;
 
 use super::change::Change;
@@ -23,6 +24,8 @@ pub(super) struct Passage {
     fed: usize,
     /// Nothing follows for now.
     ended: bool,
+    /// More has followed after all.
+    resumed: bool,
     /// Nothing follows at all; hooks that see windows have been told so.
     over: bool,
     told: bool,
@@ -83,6 +86,7 @@ impl Passage {
             context: 0,
             fed: 0,
             ended: false,
+            resumed: false,
             over: false,
             told: false,
             settled: 0,
@@ -99,28 +103,42 @@ impl Passage {
         }
     }
 
-    /// Takes in what has come on the track; `over`: its choice has ended. `again` makes new scans, for what comes behind an end that was none: the
+    /// Takes in what has come on the track; `over`: its choice has ended. Where something else follows a text, it is not
+    /// waited for, but only once unless the format is one of `blocks`: between two kinds of text that take turns with
+    /// every frame nothing could be found. `again` makes new scans, for what comes behind an end that was none: the
     /// old ones have been told that nothing follows.
-    pub(super) fn feed(&mut self, track: &Track, over: bool, now: Instant, again: impl FnOnce() -> Vec<Box<dyn Scan>>) {
+    pub(super) fn feed(
+        &mut self,
+        track: &Track,
+        over: bool,
+        blocks: bool,
+        now: Instant,
+        again: impl FnOnce() -> Vec<Box<dyn Scan>>,
+    ) {
         let total = track.len_total();
+        let resumes = self.ended && total > self.fed;
+        self.resumed |= resumes;
         self.over = over && track.ended;
-        if total == self.fed && track.ended == self.ended {
+        let ended = track.ended && (over || blocks || !self.resumed);
+        if total == self.fed && ended == self.ended {
             return;
         }
         if total > self.fed {
             self.since.get_or_insert(now);
-            if self.ended && !self.scans.is_empty() {
-                self.scans = again();
-                (self.scanned, self.context) = (self.fed, self.tail.len());
-                for scan in &mut self.scans {
-                    scan.push(&self.tail, false);
-                }
+        }
+        if resumes && !self.scans.is_empty() {
+            let from = track.text.ceil_char_boundary((self.fed - track.base.min(self.fed)).saturating_sub(CONTEXT));
+            let before = track.part(track.base + from..self.fed).unwrap_or_default();
+            self.scans = again();
+            (self.scanned, self.context) = (self.fed, before.len());
+            for scan in &mut self.scans {
+                scan.push(before, false);
             }
         }
         let more = track.since(self.fed);
         let mut settled = total;
         for scan in &mut self.scans {
-            let told = scan.push(more, track.ended);
+            let told = scan.push(more, ended);
             let upto = self.scanned + told.upto.saturating_sub(self.context);
             settled = settled.min(upto);
             self.too_long |= told.too_long;
@@ -128,12 +146,12 @@ impl Passage {
                 self.found = self.found.max(upto);
             }
         }
-        if track.ended && settled < total {
+        if ended && settled < total {
             // A scan that does not say so: hooks are shown what it has left.
             (self.found, settled) = (total, total);
         }
         self.settled = self.settled.max(settled);
-        (self.fed, self.ended) = (total, track.ended);
+        (self.fed, self.ended) = (total, ended);
     }
 
     /// What is to be done now.
@@ -189,7 +207,7 @@ impl Passage {
     /// window.
     pub(super) fn tail(&self) -> &str {
         if self.held == Held::Scan {
-            return gatehook_scan::context(&self.tail);
+            return context(&self.tail);
         }
         let start = self.tail.len().saturating_sub(self.overlap);
         self.tail.get(self.tail.ceil_char_boundary(start)..).unwrap_or_default()

@@ -139,7 +139,8 @@ async fn a_private_key_is_swallowed_from_its_first_line() {
 
 #[tokio::test]
 async fn what_grows_without_an_end_is_refused() {
-    let says = [text("Here: -----BEGIN RSA PRIVATE KEY-----\n"), text(&"MIIEow+/AbCdEfGh\n".repeat(HOLD_LIMIT / 16))];
+    let mut says = vec![text("Here: -----BEGIN RSA PRIVATE KEY-----\n")];
+    says.extend((0..HOLD_LIMIT / 1000).map(|_| text(&format!("MIIE{}\n", "A".repeat(60)).repeat(16))));
     let (_, came, gathered) = stream(secrets(), Route::ChatCompletions, &says).await;
     assert_eq!(came.refusal.unwrap().kind, ErrorKind::HookUnavailable);
     assert!(!String::from_utf8_lossy(&came.bytes).contains("MIIE"));
@@ -169,5 +170,32 @@ async fn between_two_blocks_a_text_does_not_wait_for_the_second() {
         let begun = frames.iter().position(|frame| frame.contains("one token")).unwrap();
         let before: usize = frames[..begun].iter().map(String::len).sum();
         assert!(came.after[begun] >= before, "{route:?}: {:?}", came.after);
+    }
+}
+
+#[tokio::test]
+async fn signed_thinking_that_would_have_to_change_ends_the_answer() {
+    let frames = frames(Route::Messages, &[text("Well."), thinking(&format!("I use {SECRET} now.")), text("Done.")]);
+    let signed = frames
+        .concat()
+        .replace(r#"{"thinking":"","type":"thinking"}"#, r#"{"thinking":"","signature":"","type":"thinking"}"#);
+    assert!(signed.contains("signature"));
+    let exchange = crate::world::Exchange::from(secrets());
+    let mut gate = super::gate(&exchange, Route::Messages).await.unwrap();
+    let came = super::send(&mut gate, signed.split_inclusive("\n\n").map(|frame| frame.to_owned().into())).await;
+    is_clean(&came, "signed");
+    assert_eq!(came.refusal.as_ref().unwrap().kind, ErrorKind::ModifyUnsupported);
+    let gathered = crate::streams::gather(Route::Messages, &came.bytes);
+    assert_eq!((&*gathered.text, gathered.over), ("Well.", true), "{}", came.text());
+}
+
+/// Chat completions and the native routes have no blocks: thinking and text may take turns.
+#[tokio::test]
+async fn where_two_kinds_take_turns_no_more_has_left_than_before_the_first_turn() {
+    for route in [Route::ChatCompletions, Route::Chat, Route::Generate] {
+        let whole = format!("Look: {SECRET} is it.");
+        let says: Vec<Say> = whole.chars().flat_map(|char| [text(&char.to_string()), thinking(".")]).collect();
+        let (_, came, gathered) = stream(secrets(), route, &says).await;
+        assert_eq!(gathered.text, redact(&whole), "{route:?}: {}", came.text());
     }
 }

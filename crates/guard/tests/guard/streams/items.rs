@@ -31,7 +31,7 @@ pub(super) fn messages(says: &[Say]) -> Vec<String> {
     for (index, block) in blocks(says).into_iter().enumerate() {
         let empty = match block[0] {
             Say::Text(_) => json!({"type": "text", "text": ""}),
-            Say::Thinking(_) => json!({"type": "thinking", "thinking": "", "signature": ""}),
+            Say::Thinking(_) => json!({"type": "thinking", "thinking": ""}),
             Say::Call(id, name, _) => json!({"type": "tool_use", "id": id, "name": name, "input": {}}),
         };
         frames.push(event("content_block_start", json!({"index": index, "content_block": empty})));
