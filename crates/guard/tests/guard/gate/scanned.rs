@@ -15,7 +15,7 @@ use crate::world::World;
 const SECRET: &str = "ghp_16C7e42F292c6912E7710c838347Ae178B4a";
 
 /// Redacts secrets, and scans for them.
-struct Secrets;
+pub(crate) struct Secrets;
 
 impl Handler for Secrets {
     fn run<'a>(&'a self, call: HookCall<'a>) -> Run<'a> {
@@ -197,5 +197,23 @@ async fn where_two_kinds_take_turns_no_more_has_left_than_before_the_first_turn(
         let says: Vec<Say> = whole.chars().flat_map(|char| [text(&char.to_string()), thinking(".")]).collect();
         let (_, came, gathered) = stream(secrets(), route, &says).await;
         assert_eq!(gathered.text, redact(&whole), "{route:?}: {}", came.text());
+    }
+}
+
+#[tokio::test]
+async fn a_blocked_phrase_that_is_split_anywhere_never_leaves() {
+    let whole = "The codename is red falcon, keep it.";
+    for &route in ROUTES {
+        for cut in 0..=whole.len() {
+            let world = World::new().builtin(Event::PostInference, "block_patterns", &["red falcon"]);
+            let (_, came, gathered) = stream(world, route, &[text(&whole[..cut]), text(&whole[cut..])]).await;
+            assert_eq!(came.refusal.as_ref().unwrap().kind, ErrorKind::Denied, "{route:?} {cut}");
+            assert!(
+                !came.text().contains("red") && !came.text().contains("falcon"),
+                "{route:?} {cut}: {}",
+                came.text()
+            );
+            assert!("The codename is ".starts_with(&gathered.text), "{route:?} {cut}: {}", came.text());
+        }
     }
 }
