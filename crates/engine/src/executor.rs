@@ -78,6 +78,8 @@ pub struct HookInfo<'a> {
     pub definition: &'a HookDefinition,
     /// Its place among the hooks of its event, from 0.
     pub order: usize,
+    /// How it is shown a streamed answer, with every default in its place.
+    pub policy: Policy,
 }
 
 /// One hook that fits an input.
@@ -221,6 +223,7 @@ impl Executor {
                 matcher: &hook.matcher,
                 definition: &hook.definition,
                 order,
+                policy: Policy::of(&hook.definition, hook.handler.streams()),
             })
         })
     }

@@ -22,6 +22,6 @@ mod tools;
 
 pub use call::{Call, Caller, OwnedCall, Witness};
 pub use gate::{Gate, GateSettings, UpstreamEnd};
-pub use guard::{Admitted, Guard};
+pub use guard::{Admitted, EVENTS, Guard};
 pub use refusal::Refusal;
 pub use session::session_of;
