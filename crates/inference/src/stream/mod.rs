@@ -50,6 +50,9 @@ pub enum Fault {
     /// A frame is longer than [`FRAME_LIMIT`].
     #[error("a frame of the stream is longer than {FRAME_LIMIT} bytes")]
     TooLarge,
+    /// There are more than 1,024 choices or tool calls.
+    #[error("the stream has too many choices or tool calls")]
+    TooMany,
     /// The upstream has closed the stream before its end.
     #[error("the stream broke off before its end")]
     Cut,

@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 use super::delta::Reader;
 use super::format::{Format, is_echo, members};
 use super::frame::{CallPart, Data, Event, Frame, Lane, Part};
-use super::said::{CallState, Said, Span};
+use super::said::{CallState, MOST, Said, Span};
 use super::{Block, Call, CallId, Fault, TrackKind};
 use crate::error::ReadError;
 use crate::json::{At, Document, Kind};
@@ -155,6 +155,9 @@ fn add_calls(document: &Document, within: (At, At), reader: &mut Reader<'_>) -> 
     let (calls, slots) = read_calls(document, within.1)?;
     if reader.said.choice(0).over && !calls.is_empty() {
         return Err(Fault::WentOn("a tool call came after the stop reason"));
+    }
+    if reader.said.calls.len() + calls.len() > MOST {
+        return Err(Fault::TooMany);
     }
     let silent = !reader.frame.speaks;
     for (call, slot) in calls.into_iter().zip(slots) {
