@@ -58,8 +58,8 @@ struct Thread {
 pub(crate) trait Watch {
     /// A match of `pattern` from `start` to `end`; longer ones from the same place may follow.
     fn matched(&mut self, pattern: PatternID, start: usize, end: usize);
-    /// What follows decides at once, or will, whether what began at `start` is a match.
-    fn hinges(&mut self, start: usize);
+    /// What stands at `at` decides whether a match goes on there, or ends.
+    fn hinges(&mut self, at: usize);
 }
 
 impl Growth {
@@ -170,7 +170,7 @@ impl Growth {
                 State::Fail => {}
                 State::Match { pattern_id } => watch.matched(*pattern_id, start, self.at),
                 State::Look { look, next } => {
-                    watch.hinges(start);
+                    watch.hinges(self.at);
                     let at = self.at.saturating_sub(view.base);
                     if at >= view.text.len() && !view.ended {
                         self.next.push(Thread { state, start });
