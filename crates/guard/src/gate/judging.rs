@@ -6,13 +6,13 @@ use std::task::{Context, Poll};
 
 use gatehook_engine::Selected;
 use gatehook_engine::events::{Event, Input, ModelOutput, Segment, SegmentKind, ToolCall, Verb, Verdict};
-use gatehook_inference::{CallId, Phase, TrackId, TrackKind};
+use gatehook_inference::{CallId, ErrorKind, Phase, TrackId, TrackKind};
 use tokio::time::Instant;
 
-use super::Gate;
 use super::calls::{DueCall, merged};
 use super::change::change;
 use super::passage::{Due, Show};
+use super::{Aside, Gate};
 use crate::heed::{heed, unheld, witness};
 use crate::refusal::Refusal;
 use crate::tools::{self, Fate, Judged};
@@ -20,8 +20,10 @@ use crate::tools::{self, Fate, Judged};
 /// A dispatch that runs.
 pub(super) struct Judging {
     what: What,
-    run: Pin<Box<dyn Future<Output = Said> + Send>>,
+    run: Run,
 }
+
+type Run = Pin<Box<dyn Future<Output = Said> + Send>>;
 
 /// What hooks are shown.
 enum What {
@@ -48,6 +50,8 @@ enum What {
 enum Said {
     Verdict(Box<Verdict>),
     Call(Box<SaidOfCall>),
+    /// They broke down.
+    Nothing,
 }
 
 struct SaidOfCall {
@@ -62,6 +66,18 @@ impl Judging {
     pub(super) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Heard> {
         self.run.as_mut().poll(cx).map(Heard)
     }
+}
+
+/// The same work in another place.
+fn elsewhere(aside: Aside, run: Run) -> Run {
+    let (tell, told) = tokio::sync::oneshot::channel();
+    let work = aside(Box::pin(async move {
+        let _ = tell.send(run.await);
+    }));
+    Box::pin(async move {
+        work.await;
+        told.await.unwrap_or(Said::Nothing)
+    })
 }
 
 /// What came of a dispatch, to be given to [`Gate::heard`].
@@ -110,11 +126,9 @@ impl Gate {
         let output = ModelOutput { text: shown, thinking, tool_calls: None };
         let input = self.input(choice, output, Some(segment));
         let policy = self.policy;
-        let run = self.dispatch(input, move |hook| policy.judges_segments(hook, segment.kind));
-        Some(Judging {
-            what: What::Segment { id, kind, left, show },
-            run: Box::pin(async { Said::Verdict(Box::new(run.await)) }),
-        })
+        let what = What::Segment { id, kind, left, show };
+        let run = self.judge(input, move |hook| policy.judges_segments(hook, segment.kind));
+        Some(Judging { what, run })
     }
 
     /// One call, for those who judge the answer, and then for those who judge calls.
@@ -122,6 +136,7 @@ impl Gate {
         let DueCall { id, call, choice, index, unseen } = due;
         let segment = Segment { index, final_: self.relay.done_reason(choice).is_some(), kind: SegmentKind::ToolCall };
         let output = ModelOutput { tool_calls: Some([call.clone()].into()), ..ModelOutput::default() };
+        let size = call.function.arguments.len();
         let policy = self.policy;
         let asked = unseen.then(|| {
             let input = self.input(choice, output, Some(segment));
@@ -144,7 +159,7 @@ impl Gate {
             };
             Said::Call(Box::new(SaidOfCall { verdict, left, judged }))
         };
-        Judging { what: What::Call { id }, run: Box::pin(run) }
+        Judging { what: What::Call { id }, run: self.placed(size, Box::pin(run)) }
     }
 
     /// The next choice for those who judge the answer as a whole, then for those who look on. After them all is done.
@@ -156,17 +171,16 @@ impl Gate {
         {
             self.wholes += 1;
             let (input, calls) = self.whole(*choice);
-            let run = self.dispatch(input, move |hook| policy.judges_the_whole(hook));
-            let what = What::Whole { choice: *choice, calls };
-            return Some(Judging { what, run: Box::pin(async { Said::Verdict(Box::new(run.await)) }) });
+            let run = self.judge(input, move |hook| policy.judges_the_whole(hook));
+            return Some(Judging { what: What::Whole { choice: *choice, calls }, run });
         }
         if policy.observed
             && let Some(choice) = choices.get(self.shown)
         {
             self.shown += 1;
             let (input, _) = self.whole(*choice);
-            let run = self.dispatch(input, move |hook| policy.observes(hook));
-            return Some(Judging { what: What::Observed, run: Box::pin(async { Said::Verdict(Box::new(run.await)) }) });
+            let run = self.judge(input, move |hook| policy.observes(hook));
+            return Some(Judging { what: What::Observed, run });
         }
         self.finished = true;
         None
@@ -202,6 +216,24 @@ impl Gate {
         }
     }
 
+    /// Shows hooks an answer or a part of it.
+    fn judge(&self, input: Input, pick: impl Fn(&Selected<'_>) -> bool + Send + Sync + 'static) -> Run {
+        let length = |text: &Option<Arc<str>>| text.as_ref().map_or(0, |text| text.len());
+        let calls = input.tool_calls.iter().flat_map(|calls| calls.iter());
+        let arguments = calls.map(|call| call.function.arguments.len()).sum::<usize>();
+        let size = length(&input.output_text) + length(&input.output_thinking) + arguments;
+        let run = self.dispatch(input, pick);
+        self.placed(size, Box::pin(async { Said::Verdict(Box::new(run.await)) }))
+    }
+
+    /// Work on so many bytes, where it is to be done.
+    fn placed(&self, size: usize, run: Run) -> Run {
+        match self.settings.aside {
+            Some((from, aside)) if size >= from => elsewhere(aside, run),
+            _ => run,
+        }
+    }
+
     /// The hooks of `post_inference` that `pick` wants. What the wire can hold is found out when it is written.
     fn dispatch(
         &self,
@@ -224,6 +256,7 @@ impl Gate {
                 witness(&self.call.as_call(), Event::PostInference, &verdict);
                 Ok(())
             }
+            (_, Said::Nothing) => Err(Refusal::new(ErrorKind::Internal)),
             (_, _) => Ok(()),
         };
         match obeyed {

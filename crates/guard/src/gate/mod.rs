@@ -45,13 +45,22 @@ const BETWEEN_LOOKS: usize = 64 * 1024;
 /// How many bytes may wait for a dispatch that runs, before no more need be read.
 const ENOUGH: usize = 256 * 1024;
 
+/// Does work elsewhere than on the thread that asks for it, and is ready when it is done. Dropped, it may let the work
+/// go on; what the work waits for has been cancelled by then.
+pub type Aside = fn(Work) -> Work;
+
+/// A piece of work.
+pub type Work = Pin<Box<dyn Future<Output = ()> + Send>>;
+
 /// What a host sets for the streams of its gates.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy)]
 pub struct GateSettings {
     /// How a stream ends that a hook blocks.
     pub ending: Ending,
     /// How many bytes of an answer may be held. Over it the answer is refused.
     pub limit: usize,
+    /// Where hooks are shown what is long: from this many bytes on. `None`: where the gate is polled.
+    pub aside: Option<(usize, Aside)>,
 }
 
 /// How an upstream's stream ended.
