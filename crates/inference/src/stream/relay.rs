@@ -34,6 +34,8 @@ pub struct Relay {
     mender: Mender,
     said: Said,
     held: VecDeque<Frame>,
+    /// What the frames of `held` weigh.
+    weight: usize,
     /// How many frames of `held`, from the first on, cannot leave as things were decided, and the lanes that they hold.
     looked: usize,
     barred: Vec<Lane>,
@@ -62,6 +64,7 @@ impl Relay {
             mender: Mender::default(),
             said: Said::default(),
             held: VecDeque::new(),
+            weight: 0,
             looked: 0,
             barred: Vec::new(),
             out: VecDeque::new(),
@@ -126,6 +129,7 @@ impl Relay {
         if frame.wakes {
             self.look_again();
         }
+        self.weight += frame.weight();
         self.held.push_back(frame);
         Ok(())
     }
@@ -237,7 +241,7 @@ impl Relay {
 
     /// Bytes of frames and texts that are kept.
     pub fn held(&self) -> usize {
-        self.held.iter().map(Frame::weight).sum::<usize>() + self.splitter.held() + self.said.held()
+        self.weight + self.splitter.held() + self.said.held()
     }
 
     /// Drops what has not left and ends the stream as its protocol does on a refusal, up to the protocol's last byte: the
@@ -272,6 +276,7 @@ impl Relay {
         }
         self.closed = true;
         self.held.clear();
+        self.weight = 0;
         bytes.into()
     }
 
@@ -300,6 +305,7 @@ impl Relay {
                 self.insert();
             }
             if let Some(frame) = self.held.remove(self.looked) {
+                self.weight = self.weight.saturating_sub(frame.weight());
                 self.spoke |= frame.speaks;
                 self.leave(frame);
             }
