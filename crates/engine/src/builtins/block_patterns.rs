@@ -40,6 +40,8 @@ fn name(place: usize, pattern: &str) -> Result<String, String> {
 }
 
 impl Judge for BlockPatterns {
+    const BY_CONTENT: bool = true;
+
     fn judge(&self, event: Event, input: &Input) -> BuiltinResult {
         let mut found = None;
         texts::any(event, input, &mut |text| {

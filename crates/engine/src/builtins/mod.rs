@@ -88,6 +88,9 @@ pub(crate) fn register(builtins: &mut BTreeMap<String, Arc<dyn HandlerFactory>>)
 
 /// A builtin that computes and waits for nothing.
 trait Judge: Send + Sync + 'static {
+    /// What it says of a message, or of a tool result, depends on that alone.
+    const BY_CONTENT: bool = false;
+
     /// What it says to an event.
     fn judge(&self, event: Event, input: &Input) -> BuiltinResult;
 }
@@ -105,6 +108,10 @@ impl<J: Judge> Judging<J> {
 }
 
 impl<J: Judge> Handler for Judging<J> {
+    fn judges_by_content(&self) -> bool {
+        J::BY_CONTENT
+    }
+
     fn run<'a>(&'a self, call: HookCall<'a>) -> Run<'a> {
         Box::pin(async move {
             if texts::size(call.input) <= ON_THE_SPOT {

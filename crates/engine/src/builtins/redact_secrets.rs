@@ -28,6 +28,8 @@ pub(super) fn make(arguments: &Arguments<'_>) -> Result<Arc<dyn Handler>, Defini
 }
 
 impl Judge for RedactSecrets {
+    const BY_CONTENT: bool = true;
+
     fn judge(&self, event: Event, input: &Input) -> BuiltinResult {
         Ok(match event {
             Event::ToolInputTransform | Event::PreToolUse => tool_input(input),
