@@ -51,7 +51,9 @@ impl View {
 
 impl Dispatch<'_> {
     pub(crate) async fn run(&self, selected: Vec<&Arc<Hook>>, input: &Input) -> Verdict {
-        if self.hooks.sequential {
+        // Those that cannot rewrite need not wait for each other.
+        let judge = selected.iter().all(|hook| hook.definition.concurrent);
+        if self.hooks.sequential && !judge {
             return self.one_after_another(&selected, input).await;
         }
         let (observers, judges): (Vec<_>, Vec<_>) = selected.into_iter().partition(|hook| hook.definition.observer);

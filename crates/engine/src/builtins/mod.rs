@@ -62,6 +62,13 @@ impl Arguments<'_> {
         DefinitionError { field: "args", message: message.into(), help: Some(help.to_owned()) }
     }
 
+    /// Says what becomes of a builtin that rewrites where it only may judge.
+    fn warn_if_concurrent(&self, name: &str) {
+        if self.definition.concurrent {
+            tracing::warn!("`{name}` is `concurrent` and so cannot rewrite: what it would replace is refused");
+        }
+    }
+
     fn is_native(&self) -> bool {
         self.definition.profile == Profile::Native
     }
