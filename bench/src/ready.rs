@@ -2,10 +2,14 @@
 
 use std::io::{self, Read};
 use std::net::TcpStream;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::time::Instant;
 
 use rustix::buffer::spare_capacity;
 use rustix::event::epoll;
+use rustix::time::{
+    Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, Timespec, timerfd_create, timerfd_settime,
+};
 
 /// Waits for many sockets at once, each known by its number.
 pub struct Ready {
@@ -40,6 +44,50 @@ impl Ready {
             Err(error) => return Err(error.into()),
         }
         Ok(self.events.drain(..).map(|event| event.data.u64() as usize).collect())
+    }
+}
+
+/// Something to read at a given time.
+#[derive(Debug)]
+pub struct Alarm {
+    timer: OwnedFd,
+}
+
+impl Alarm {
+    /// Not set.
+    ///
+    /// # Errors
+    /// When the system gives no timer.
+    pub fn new() -> io::Result<Self> {
+        Ok(Self { timer: timerfd_create(TimerfdClockId::Monotonic, TimerfdFlags::CLOEXEC)? })
+    }
+
+    /// Sets it anew; a time that has passed is now.
+    ///
+    /// # Errors
+    /// When the timer refuses.
+    pub fn set(&self, at: Instant) -> io::Result<()> {
+        let wait = at.saturating_duration_since(Instant::now());
+        // Zero would unset it.
+        let wait = Timespec::try_from(wait.max(std::time::Duration::from_nanos(1))).map_err(io::Error::other)?;
+        let once = Itimerspec { it_interval: Timespec::default(), it_value: wait };
+        timerfd_settime(&self.timer, TimerfdTimerFlags::empty(), &once)?;
+        Ok(())
+    }
+
+    /// Takes what there was to read.
+    ///
+    /// # Errors
+    /// When the timer cannot be read.
+    pub fn heard(&self) -> io::Result<()> {
+        rustix::io::read(&self.timer, &mut [0; 8])?;
+        Ok(())
+    }
+}
+
+impl AsFd for Alarm {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.timer.as_fd()
     }
 }
 

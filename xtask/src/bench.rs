@@ -1,13 +1,21 @@
 //! `cargo xtask bench NAME`: measures, prints one table, keeps it as JSON, and on request in `docs/benchmarks.md`.
 
+mod comparison;
 mod dispatch;
 mod gateway;
 mod report;
 mod running;
+mod stand;
+mod stream;
+mod turns;
 
+use std::path::PathBuf;
 use std::time::Duration;
 
+use serde_json::Value;
+
 use crate::Outcome;
+use crate::program::cargo;
 
 /// How long and how often things are measured, and where the table goes.
 pub(crate) struct Options {
@@ -19,7 +27,7 @@ pub(crate) struct Options {
     write: bool,
 }
 
-pub(crate) const USAGE: &str = "cargo xtask bench gateway|dispatch [--rounds N] [--seconds S] [--write]";
+pub(crate) const USAGE: &str = "cargo xtask bench gateway|stream|dispatch|turns [--rounds N] [--seconds S] [--write]";
 
 /// Runs the bench that the first argument names.
 pub(crate) fn run(arguments: &[String]) -> Outcome {
@@ -28,7 +36,9 @@ pub(crate) fn run(arguments: &[String]) -> Outcome {
     warn_if_busy();
     let report = match name.as_str() {
         "gateway" => gateway::run(&options)?,
+        "stream" => stream::run(&options)?,
         "dispatch" => dispatch::run(&options)?,
+        "turns" => turns::run(&options)?,
         other => return Err(format!("no bench `{other}`; usage: {USAGE}").into()),
     };
     report.print();
@@ -58,6 +68,17 @@ fn warn_if_busy() {
     if load > 0.5 {
         println!("this machine is busy (load average {load}): wait, or do not trust what follows");
     }
+}
+
+/// Builds a bench of a package; its program.
+fn built(package: &str, name: &str) -> Outcome<PathBuf> {
+    let bench = ["bench", "--package", package, "--bench", name, "--no-run", "--locked"];
+    let printed = cargo(&bench).arg("--message-format=json-render-diagnostics").read()?;
+    let mut programs = printed.lines().filter_map(|line| {
+        let message: Value = serde_json::from_str(line).ok()?;
+        message.get("executable")?.as_str().map(PathBuf::from)
+    });
+    programs.next_back().ok_or_else(|| "cargo built no bench".into())
 }
 
 /// The middle one; of an even number, the lower of the two in the middle.

@@ -1,120 +1,208 @@
-//! `load ADDRESS small|large|stream CONNECTIONS SECONDS`: keeps that many connections busy, one request after the
-//! other on each, for half a second unmeasured and then for that long. Prints one line of JSON:
+//! `load ADDRESS WORD CONNECTIONS SECONDS`: keeps that many connections busy, one request after the other on each, for
+//! half a second unmeasured and then for that long. Prints one line of JSON:
 //!
 //! `{"requests":…,"rate":…,"p50_us":…,"p99_us":…,"first_byte_p50_us":…}`
 //!
-//! `rate` is per second; the first byte is the first one of the response's body. A response that is not 200 or breaks
-//! off ends the run with an error.
+//! `rate` is per second; the first byte is the first one of the response's body. A response that is not 200, breaks
+//! off, or says another text than was sent ends the run with an error.
+//!
+//! Of streams the line says more: `frames` (all that came, unmeasured ones too), `first_text_p50_us` (from the request
+//! to the first frame with text), and where frames leave the upstream one by one, of those with text: `delay_p50_us`,
+//! `delay_p99_us`, `delay_max_us` (from leaving the upstream to their arrival) and `together` (the share of them that
+//! came in one read with the one before).
+//!
+//! Connections of a paced stream start evenly over the time between two frames. With `slow` it says `open` once three
+//! frames with text have come on each connection, and holds them until it is ended.
 
 #![allow(clippy::print_stdout, reason = "its result goes to standard output")]
 
 use std::error::Error;
-use std::io::Write;
+use std::fmt::Write as _;
+use std::io::{self, Write as _};
 use std::net::{SocketAddr, TcpStream};
+use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use gatehook_bench::exchange::Exchange;
-use gatehook_bench::message::Message;
 use gatehook_bench::ready::{Connection, Ready};
+use gatehook_bench::response::Response;
+use gatehook_bench::stream::{self, Frame};
 
 const WARM_UP: Duration = Duration::from_millis(500);
-const USAGE: &str = "usage: load ADDRESS small|large|stream CONNECTIONS SECONDS";
+/// Frames with text that a connection must have had to count as open.
+const OPEN: usize = 3;
 
-fn main() -> Result<(), Box<dyn Error>> {
+type Outcome<T = ()> = Result<T, Box<dyn Error>>;
+
+fn main() -> Outcome {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let [address, exchange, connections, seconds] = arguments.as_slice() else { return Err(USAGE.into()) };
-    let address: SocketAddr = address.parse()?;
-    let body = Exchange::named(exchange).ok_or(USAGE)?.request();
-    let request = format!(
-        "POST /v1/chat/completions HTTP/1.1\r\nhost: {address}\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n{body}",
-        body.len()
-    );
+    let usage = || format!("usage: load ADDRESS {} CONNECTIONS SECONDS", Exchange::words());
+    let [address, exchange, connections, seconds] = arguments.as_slice() else { return Err(usage().into()) };
+    let exchange = Exchange::named(exchange).ok_or_else(usage)?;
+    let mut load = Load::open(address.parse()?, exchange, connections.parse()?)?;
+    if exchange == Exchange::Slow {
+        return load.hold();
+    }
     let seconds = Duration::from_secs_f64(seconds.parse()?);
-    let measured = Load::open(address, request, connections.parse()?)?.run(seconds)?;
-    println!("{}", measured.json(seconds));
+    load.run(seconds)?;
+    println!("{}", load.measured.json(seconds));
     Ok(())
 }
 
 struct Load {
     request: Vec<u8>,
+    text: Option<String>,
+    /// Between two connections' first requests.
+    apart: Duration,
     ready: Ready,
     clients: Vec<Client>,
+    measured: Measured,
 }
 
 struct Client {
     connection: Connection,
+    response: Response,
     sent: Instant,
     first_byte: Option<Instant>,
+    first_text: Option<Instant>,
+    /// What the model has said so far.
+    text: String,
+    /// Frames with text of this response.
+    texts: usize,
 }
 
 #[derive(Default)]
 struct Measured {
     whole: Vec<Duration>,
     first_byte: Vec<Duration>,
+    first_text: Vec<Duration>,
+    frames: usize,
+    delays: Vec<Duration>,
+    together: usize,
 }
 
 impl Load {
-    fn open(address: SocketAddr, request: String, connections: usize) -> Result<Self, Box<dyn Error>> {
+    fn open(address: SocketAddr, exchange: Exchange, connections: usize) -> Outcome<Self> {
+        let body = exchange.request();
+        let head =
+            format!("POST /v1/chat/completions HTTP/1.1\r\nhost: {address}\r\ncontent-type: application/json\r\n");
+        let request = format!("{head}content-length: {}\r\n\r\n{body}", body.len()).into_bytes();
         let ready = Ready::new()?;
         let mut clients = Vec::with_capacity(connections);
         for number in 0..connections {
             let connection = Connection::new(TcpStream::connect(address)?)?;
             ready.watch(&connection.socket, number)?;
-            clients.push(Client { connection, sent: Instant::now(), first_byte: None });
+            clients.push(Client::new(connection));
         }
-        Ok(Self { request: request.into_bytes(), ready, clients })
+        let text = exchange.frames().map(stream::text);
+        let apart = exchange.pace().and_then(|pace| pace.every.checked_div(u32::try_from(connections).ok()?));
+        let apart = apart.unwrap_or_default();
+        Ok(Self { request, text, apart, ready, clients, measured: Measured::default() })
     }
 
-    fn run(mut self, measure: Duration) -> Result<Measured, Box<dyn Error>> {
-        let mut measured = Measured::default();
+    fn start(&mut self) -> io::Result<()> {
         for client in &mut self.clients {
             client.send(&self.request)?;
+            sleep(self.apart);
         }
+        Ok(())
+    }
+
+    fn run(&mut self, measure: Duration) -> Outcome {
+        self.start()?;
         let start = Instant::now() + WARM_UP;
-        loop {
+        while start.elapsed() < measure {
             for number in self.ready.wait()? {
                 let Some(client) = self.clients.get_mut(number) else { continue };
-                let Some((whole, first_byte)) = client.receive()? else { continue };
-                if client.sent >= start {
-                    measured.whole.push(whole);
-                    measured.first_byte.push(first_byte);
+                let over = client.receive(&mut self.measured, start)?;
+                if !over {
+                    continue;
+                }
+                if self.text.as_ref().is_some_and(|text| *text != client.text) {
+                    return Err(format!("another text was answered than was sent: {}", client.text).into());
                 }
                 client.send(&self.request)?;
             }
-            if start.elapsed() >= measure {
-                return Ok(measured);
+        }
+        Ok(())
+    }
+
+    /// Opens every stream, says so, and reads on.
+    fn hold(mut self) -> Outcome {
+        self.start()?;
+        let (start, mut said) = (Instant::now(), false);
+        loop {
+            for number in self.ready.wait()? {
+                let Some(client) = self.clients.get_mut(number) else { continue };
+                if client.receive(&mut self.measured, start)? {
+                    return Err("a stream has ended".into());
+                }
+            }
+            if !said && self.clients.iter().all(|client| client.texts >= OPEN) {
+                println!("open {}", self.clients.len());
+                said = true;
             }
         }
     }
 }
 
 impl Client {
-    fn send(&mut self, request: &[u8]) -> std::io::Result<()> {
+    fn new(connection: Connection) -> Self {
+        let (response, text) = (Response::default(), String::new());
+        Self { connection, response, sent: Instant::now(), first_byte: None, first_text: None, text, texts: 0 }
+    }
+
+    fn send(&mut self, request: &[u8]) -> io::Result<()> {
+        self.response.clear();
+        self.text.clear();
+        (self.first_byte, self.first_text, self.texts) = (None, None, 0);
         self.sent = Instant::now();
-        self.first_byte = None;
         self.connection.socket.write_all(request)
     }
 
-    /// Reads once; how long the response and its first byte took, when this was its end.
-    fn receive(&mut self) -> Result<Option<(Duration, Duration)>, Box<dyn Error>> {
+    /// Reads once; whether this was the response's end. What was sent from `start` on is measured.
+    fn receive(&mut self, measured: &mut Measured, start: Instant) -> Outcome<bool> {
         if !self.connection.read()? {
             return Err("the connection was closed".into());
         }
-        let received = &self.connection.received;
-        let Some(message) = Message::at_start(received) else { return Ok(None) };
-        if !received.starts_with(b"HTTP/1.1 200") {
-            return Err(String::from_utf8_lossy(received).into());
-        }
+        self.response.take(&mut self.connection.received)?;
         let now = Instant::now();
-        if self.first_byte.is_none() && received.len() > message.head {
+        if self.first_byte.is_none() && !self.response.body.is_empty() {
             self.first_byte = Some(now);
         }
-        let Some(length) = message.length else { return Ok(None) };
-        if received.len() != length {
+        self.read_frames(measured, now, start)?;
+        if !self.response.is_over() {
+            return Ok(false);
+        }
+        if !self.connection.received.is_empty() {
             return Err("more was answered than was asked".into());
         }
-        self.connection.received.clear();
-        Ok(Some((now - self.sent, self.first_byte.unwrap_or(now) - self.sent)))
+        if self.sent >= start {
+            measured.whole.push(now - self.sent);
+            measured.first_byte.push(self.first_byte.unwrap_or(now) - self.sent);
+            measured.first_text.extend(self.first_text.map(|first| first - self.sent));
+        }
+        Ok(true)
+    }
+
+    fn read_frames(&mut self, measured: &mut Measured, now: Instant, start: Instant) -> Outcome {
+        let (mut at, mut in_this_read, arrived) = (0, 0, stream::now());
+        while let Some((frame, end)) = Frame::first(self.response.body.get(at..).unwrap_or_default()) {
+            at += end;
+            measured.frames += 1;
+            if frame.text.is_empty() {
+                continue;
+            }
+            self.text.push_str(frame.text);
+            self.texts += 1;
+            in_this_read += 1;
+            self.first_text.get_or_insert(now);
+            let Some(stamp) = frame.stamp.filter(|_| self.sent >= start) else { continue };
+            measured.delays.push(Duration::from_micros(arrived.saturating_sub(stamp)));
+            measured.together += usize::from(in_this_read > 1);
+        }
+        self.response.body.drain(..at);
+        Ok(())
     }
 }
 
@@ -122,16 +210,28 @@ impl Measured {
     fn json(mut self, seconds: Duration) -> String {
         let requests = self.whole.len();
         let rate = requests as f64 / seconds.as_secs_f64();
-        let (p50, p99) = (percentile(&mut self.whole, 50), percentile(&mut self.whole, 99));
-        let first_byte = percentile(&mut self.first_byte, 50);
-        format!(
-            r#"{{"requests":{requests},"rate":{rate:.1},"p50_us":{p50:.1},"p99_us":{p99:.1},"first_byte_p50_us":{first_byte:.1}}}"#
-        )
+        let mut line = format!(r#"{{"requests":{requests},"rate":{rate:.1}"#);
+        let mut times = |name: &str, times: &mut Vec<Duration>, percents: &[usize]| {
+            times.sort_unstable();
+            for percent in percents {
+                let place = (times.len() * percent / 100).min(times.len().saturating_sub(1));
+                if let Some(time) = times.get(place) {
+                    let name = if *percent == 100 { format!("{name}max") } else { format!("{name}p{percent}") };
+                    // Writing to a String does not fail.
+                    let _ = write!(line, r#","{name}_us":{:.1}"#, time.as_secs_f64() * 1e6);
+                }
+            }
+        };
+        times("", &mut self.whole, &[50, 99]);
+        times("first_byte_", &mut self.first_byte, &[50]);
+        times("first_text_", &mut self.first_text, &[50]);
+        times("delay_", &mut self.delays, &[50, 99, 100]);
+        if self.frames > 0 {
+            let _ = write!(line, r#","frames":{}"#, self.frames);
+        }
+        if !self.delays.is_empty() {
+            let _ = write!(line, r#","together":{:.4}"#, self.together as f64 / self.delays.len() as f64);
+        }
+        line + "}"
     }
-}
-
-/// In microseconds.
-fn percentile(times: &mut [Duration], percent: usize) -> f64 {
-    times.sort_unstable();
-    times.get(times.len() * percent / 100).map_or(f64::NAN, |time| time.as_secs_f64() * 1e6)
 }

@@ -106,6 +106,7 @@ fn the_configuration_page_shows_the_tables() {
         ("upstream", fields(settings::UPSTREAM)),
         ("key", fields(settings::KEY)),
         ("limits", fields(settings::LIMITS)),
+        ("streams", fields(settings::STREAMS)),
         ("defaults", fields(DEFAULTS)),
         ("group", fields(GROUP)),
         ("hook", fields(HOOK)),

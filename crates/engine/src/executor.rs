@@ -90,7 +90,11 @@ pub struct Selected<'a> {
     handler: &'a dyn Handler,
 }
 
-impl Selected<'_> {
+impl<'a> Selected<'a> {
+    fn of(hook: &'a Hook) -> Self {
+        Self { definition: &hook.definition, name: &hook.name, handler: &*hook.handler }
+    }
+
     /// What its handler does with a streamed answer.
     pub fn streams(&self) -> Streaming {
         self.handler.streams()
@@ -114,7 +118,7 @@ impl std::fmt::Debug for Selected<'_> {
 }
 
 /// Which of the hooks that fit a host wants to run.
-pub type Pick<'a> = dyn Fn(&HookDefinition) -> bool + Send + Sync + 'a;
+pub type Pick<'a> = dyn Fn(&Selected<'_>) -> bool + Send + Sync + 'a;
 
 pub(crate) struct Inner {
     events: Vec<Option<EventHooks>>,
@@ -309,10 +313,7 @@ impl Executor {
     /// ```
     pub fn selected(&self, event: Event, input: &Input) -> Vec<Selected<'_>> {
         let Some(hooks) = self.inner.hooks(event) else { return Vec::new() };
-        let selected = hooks.select(input).into_iter();
-        selected
-            .map(|hook| Selected { definition: &hook.definition, name: &hook.name, handler: &*hook.handler })
-            .collect()
+        hooks.select(input).into_iter().map(|hook| Selected::of(hook)).collect()
     }
 
     /// [`dispatch_held`](Self::dispatch_held) over the hooks that `pick` wants, out of those that fit. The others leave
@@ -327,7 +328,7 @@ impl Executor {
     ) -> Verdict {
         let Some(hooks) = self.inner.hooks(event) else { return Verdict::allow() };
         let mut selected = hooks.select(input);
-        selected.retain(|hook| pick(&hook.definition));
+        selected.retain(|hook| pick(&Selected::of(hook)));
         if selected.is_empty() {
             return Verdict::allow();
         }

@@ -18,6 +18,8 @@ pub struct Config {
     pub upstreams: Vec<UpstreamConfig>,
     /// What is waited for, and how much is held.
     pub limits: Limits,
+    /// How a streamed answer is sent while hooks look at it.
+    pub streams: Streams,
     /// Whether models may be pulled, pushed, created, copied and deleted through the gateway.
     pub management: Door,
     /// What becomes of paths that the table does not know, once a hook may block.
@@ -149,6 +151,28 @@ pub struct Limits {
     pub idle: Duration,
 }
 
+/// How a streamed answer is sent while hooks look at it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Streams {
+    /// The status line waits for the first text that may leave, but no longer than this. Until it is sent a refusal is a
+    /// plain 400 or 403; after it one ends the stream.
+    pub commit_after: Duration,
+    /// A client for whom nothing may leave is sent a sign of life at this interval, where its protocol has one; zero
+    /// sends none.
+    pub keep_alive: Duration,
+    /// How a stream that has begun ends when a hook refuses the rest.
+    pub on_block: OnBlock,
+}
+
+/// How a stream ends when a hook refuses the rest of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OnBlock {
+    /// As where the model itself refuses: libraries end with what they have received.
+    Refusal,
+    /// As where the server's own content filter steps in: some libraries raise an error, some agents ask again.
+    ContentFilter,
+}
+
 impl Default for Config {
     fn default() -> Self {
         Self {
@@ -156,6 +180,7 @@ impl Default for Config {
             keys: Vec::new(),
             upstreams: vec![UpstreamConfig::new("ollama", UpstreamKind::Ollama, "http://127.0.0.1:11434")],
             limits: Limits::default(),
+            streams: Streams::default(),
             management: Door::Pass,
             unknown_paths: Door::Closed,
             workers: 0,
@@ -197,5 +222,11 @@ impl Default for Limits {
             first_byte: Duration::from_secs(600),
             idle: Duration::from_secs(300),
         }
+    }
+}
+
+impl Default for Streams {
+    fn default() -> Self {
+        Self { commit_after: Duration::from_secs(10), keep_alive: Duration::from_secs(5), on_block: OnBlock::Refusal }
     }
 }

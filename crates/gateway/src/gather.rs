@@ -12,6 +12,7 @@ use tokio::time::timeout;
 
 use crate::body::Body;
 use crate::config::Limits;
+use crate::encoding::{Encoding, EncodingError};
 use crate::forward::Broken;
 use crate::state::{Held, Shared};
 
@@ -33,25 +34,32 @@ pub(crate) async fn request(shared: &Arc<Shared>, limits: &Limits, body: Incomin
     }
 }
 
+/// Says that an answer is larger than a hook may be shown.
+pub(crate) fn too_large(limits: &Limits) -> Refusal {
+    let text = format!("The answer is over {} bytes, more than a hook can be shown.", limits.response_body);
+    Refusal::new(ErrorKind::BadUpstream).saying(text)
+}
+
 /// An answer's body, whole.
 pub(crate) async fn answer(shared: &Arc<Shared>, limits: &Limits, body: Body) -> Result<Whole, Refusal> {
-    let too_large = || {
-        let text = format!("The answer is over {} bytes, more than a hook can be shown.", limits.response_body);
-        Refusal::new(ErrorKind::BadUpstream).saying(text)
-    };
+    let too_large = || too_large(limits);
     if body.size_hint().lower() > limits.response_body as u64 {
         return Err(too_large());
     }
     let mut body = pin!(body);
     let mut gathered = Gathered::new(shared.clone(), limits.response_body, limits.bodies_in_flight);
     while let Some(frame) = poll_fn(|cx| body.as_mut().poll_frame(cx)).await {
-        let frame = frame.map_err(|error| match error {
-            Broken::Silent => Refusal::new(ErrorKind::UpstreamTimeout),
-            Broken::Off(_) | Broken::Scripted => Refusal::new(ErrorKind::BadUpstream),
-        })?;
-        gathered.push(frame, too_large)?;
+        gathered.push(frame.map_err(broken)?, too_large)?;
     }
     Ok(gathered.finish())
+}
+
+/// What an answer that ends before its time means to the client.
+pub(crate) fn broken(broken: Broken) -> Refusal {
+    Refusal::new(match broken {
+        Broken::Silent => ErrorKind::UpstreamTimeout,
+        Broken::Off(_) | Broken::Scripted => ErrorKind::BadUpstream,
+    })
 }
 
 /// Frames that came so far. A body of one frame is never copied.
@@ -96,4 +104,46 @@ impl Gathered {
 pub(crate) struct Whole {
     pub(crate) bytes: Bytes,
     pub(crate) held: Held,
+}
+
+impl Whole {
+    /// The body as hooks read it. Decompressing is no work for a network thread.
+    pub(crate) async fn unpacked(
+        self,
+        encoding: Encoding,
+        limit: usize,
+        in_flight: usize,
+    ) -> Result<Self, EncodingError> {
+        if encoding == Encoding::Identity {
+            return Ok(self);
+        }
+        let Whole { bytes, mut held } = self;
+        let decoded = tokio::task::spawn_blocking(move || {
+            let bytes = encoding.decode(bytes, limit, &mut |more| held.grow(more, in_flight).is_ok())?;
+            Ok(Whole { bytes, held })
+        });
+        decoded.await.unwrap_or(Err(EncodingError::Broken))
+    }
+}
+
+/// What is wrong with a compressed request.
+pub(crate) fn unread_request(error: &EncodingError) -> Refusal {
+    unread(
+        error,
+        match error {
+            EncodingError::Unknown => ErrorKind::UnsupportedMedia,
+            EncodingError::Broken | EncodingError::NoRoom => ErrorKind::Malformed,
+            EncodingError::TooLarge => ErrorKind::TooLarge,
+        },
+    )
+}
+
+/// What is wrong with a compressed answer.
+pub(crate) fn unread_answer(error: &EncodingError) -> Refusal {
+    unread(error, ErrorKind::BadUpstream)
+}
+
+fn unread(error: &EncodingError, kind: ErrorKind) -> Refusal {
+    let kind = if matches!(error, EncodingError::NoRoom) { ErrorKind::Overloaded } else { kind };
+    Refusal::new(kind).saying(error.to_string())
 }

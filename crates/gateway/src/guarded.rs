@@ -1,6 +1,6 @@
 //! A call that hooks look at: its request before the upstream is asked, its answer before the client gets it.
 
-use std::future::Future;
+use std::pin::pin;
 use std::sync::Arc;
 
 use gatehook_engine::events::{Event, OutcomeKind, Verb, Verdict};
@@ -13,13 +13,14 @@ use http::{HeaderMap, HeaderName, Response, response};
 use hyper::body::{Bytes, Incoming};
 use tokio_util::sync::CancellationToken;
 
+use crate::aside::aside;
 use crate::body::{Body, RequestBody};
-use crate::encoding::{Encoding, EncodingError};
+use crate::encoding::Encoding;
 use crate::exchange::Exchange;
 use crate::gather::{self, Whole};
 use crate::headers::{self, single};
 use crate::metrics::Metrics;
-use crate::state::{Held, Shared};
+use crate::state::Shared;
 
 /// Headers in which callers name their session, in order of weight: ours, Claude Code's, Codex's.
 const SESSIONS: [HeaderName; 4] = [
@@ -28,9 +29,6 @@ const SESSIONS: [HeaderName; 4] = [
     HeaderName::from_static("session_id"),
     HeaderName::from_static("session-id"),
 ];
-
-/// Bodies from this size on, in bytes, are read, judged and rewritten off the network threads.
-const ASIDE: usize = 256 * 1024;
 
 /// An exchange with its guard.
 pub(crate) struct Guarded<'a> {
@@ -72,32 +70,19 @@ impl Guarding {
 
     async fn before(self: Arc<Self>, body: Bytes) -> Result<Admitted, Refusal> {
         let size = body.len();
-        aside(size, async move { self.guard.before(&self.call(), body).await }).await
+        aside(size, async move { self.guard.before(&self.call(), body).await }).await?
+    }
+
+    async fn beside(self: Arc<Self>, admitted: Admitted) -> Result<Admitted, Refusal> {
+        let size = admitted.body.len();
+        let judged = async move { self.guard.beside(&self.call(), &admitted).await.map(|()| admitted) };
+        aside(size, judged).await?
     }
 
     async fn after(self: Arc<Self>, admitted: Admitted, body: Bytes) -> Result<Bytes, Refusal> {
         let size = body.len();
-        aside(size, async move { self.guard.after(&self.call(), &admitted, body).await }).await
+        aside(size, async move { self.guard.after(&self.call(), &admitted, body).await }).await?
     }
-}
-
-/// Does the work here, or on a thread of its own if it is about a large body.
-async fn aside<T: Send + 'static>(
-    size: usize,
-    work: impl Future<Output = Result<T, Refusal>> + Send + 'static,
-) -> Result<T, Refusal> {
-    if size < ASIDE {
-        return work.await;
-    }
-    let done = tokio::task::spawn_blocking(move || {
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-        runtime.map(|runtime| runtime.block_on(work))
-    });
-    let failed = |error: &dyn std::fmt::Display| {
-        tracing::error!(%error, "a large body could not be judged");
-        Refusal::new(ErrorKind::Internal)
-    };
-    done.await.map_err(|error| failed(&error))?.map_err(|error| failed(&error))?
 }
 
 impl<'a> Guarded<'a> {
@@ -125,11 +110,11 @@ impl<'a> Guarded<'a> {
         let _ends_hooks = self.guarding.cancel.clone().drop_guard();
         let limits = &self.exchange.state.limits;
         check_charset(&parts.headers)?;
-        let encoding = Encoding::of(&parts.headers).map_err(|error| unread(&error, ErrorKind::UnsupportedMedia))?;
+        let encoding = Encoding::of(&parts.headers).map_err(|error| gather::unread_request(&error))?;
         let whole = gather::request(&self.exchange.worker.shared, limits, body).await?;
         let came = whole.bytes.clone();
-        let (plain, mut held) =
-            decode(encoding, whole, limits.request_body, limits.bodies_in_flight).await.map_err(of_request)?;
+        let plain = whole.unpacked(encoding, limits.request_body, limits.bodies_in_flight).await;
+        let Whole { bytes: plain, mut held } = plain.map_err(|error| gather::unread_request(&error))?;
         held.grow(weight(&plain), limits.bodies_in_flight)?;
         let admitted = self.guarding.clone().before(plain).await.map_err(|no| not_json(no, &parts.headers))?;
         let body = if admitted.rewritten {
@@ -139,13 +124,18 @@ impl<'a> Guarded<'a> {
         } else {
             came
         };
-        let looks_after = self.guarding.guard.looks_after(self.guarding.path).is_some();
-        if looks_after {
+        let looks_after = self.guarding.guard.looks_after(self.guarding.path);
+        if looks_after.is_some() {
             headers::ask_for_identity(&mut parts.headers);
         }
-        let response =
-            self.exchange.forward(admitted.model.as_deref(), target, parts, RequestBody::whole(body)).await?;
-        if looks_after { self.after(admitted, response).await } else { Ok(response) }
+        let (model, body) = (admitted.model.clone(), RequestBody::whole(body));
+        let answer = self.exchange.forward(model.as_deref(), target, parts, body);
+        let (admitted, response) = if self.guarding.guard.judges_beside() {
+            Box::pin(beside(self.guarding.clone().beside(admitted), answer)).await?
+        } else {
+            (admitted, answer.await?)
+        };
+        if looks_after.is_some() { self.after(admitted, response).await } else { Ok(response) }
     }
 
     /// Shows a whole answer to the hooks after the call. Errors of the upstream hold nothing of a model.
@@ -153,26 +143,40 @@ impl<'a> Guarded<'a> {
         if !response.status().is_success() {
             return Ok(response);
         }
-        let shared = &self.exchange.worker.shared;
         if is_stream(response.headers()) {
             if !admitted.stream && self.guarding.guard.may_block() {
                 return Err(Refusal::new(ErrorKind::BadUpstream).saying(
                     "The inference server streams what was not asked for as a stream: no policy hook can see it.",
                 ));
             }
-            shared.metrics.streams_unseen.inc();
+            self.exchange.worker.shared.metrics.streams_unseen.inc();
             return Ok(response);
         }
         let limits = &self.exchange.state.limits;
         let (parts, body) = response.into_parts();
-        let encoding = Encoding::of(&parts.headers).map_err(|error| unread(&error, ErrorKind::BadUpstream))?;
-        let whole = gather::answer(shared, limits, body).await?;
+        let encoding = Encoding::of(&parts.headers).map_err(|error| gather::unread_answer(&error))?;
+        let whole = gather::answer(&self.exchange.worker.shared, limits, body).await?;
         let came = whole.bytes.clone();
-        let decoded = decode(encoding, whole, limits.response_body, limits.bodies_in_flight).await;
-        let (plain, mut held) = decoded.map_err(|error| unread(&error, ErrorKind::BadUpstream))?;
+        let plain = whole.unpacked(encoding, limits.response_body, limits.bodies_in_flight).await;
+        let Whole { bytes: plain, mut held } = plain.map_err(|error| gather::unread_answer(&error))?;
         held.grow(weight(&plain), limits.bodies_in_flight)?;
         let judged = self.guarding.clone().after(admitted, plain.clone()).await?;
         Ok(replaced(parts, came, &plain, judged))
+    }
+}
+
+/// Asks the upstream while hooks still judge. Nothing is known before they have: a refusal drops the answer, or the call
+/// that waits for it, and so the upstream sees its connection closed.
+async fn beside<V, A>(
+    verdict: impl Future<Output = Result<V, Refusal>>,
+    answer: impl Future<Output = Result<A, Refusal>>,
+) -> Result<(V, A), Refusal> {
+    let (mut verdict, mut answer) = (pin!(verdict), pin!(answer));
+    tokio::select! {
+        biased;
+        // First, so that the request leaves before a hook of this thread takes its time.
+        answer = &mut answer => Ok((verdict.await?, answer?)),
+        verdict = &mut verdict => Ok((verdict?, answer.await?)),
     }
 }
 
@@ -184,39 +188,6 @@ fn replaced(mut parts: response::Parts, came: Bytes, plain: &Bytes, judged: Byte
     parts.headers.remove(CONTENT_ENCODING);
     headers::replace_body(&mut parts.headers, judged.len());
     Response::from_parts(parts, Body::Whole(judged))
-}
-
-/// A body as hooks read it. Decompressing is no work for a network thread.
-async fn decode(
-    encoding: Encoding,
-    whole: Whole,
-    limit: usize,
-    in_flight: usize,
-) -> Result<(Bytes, Held), EncodingError> {
-    let Whole { bytes, mut held } = whole;
-    if encoding == Encoding::Identity {
-        return Ok((bytes, held));
-    }
-    let decoded = tokio::task::spawn_blocking(move || {
-        let plain = encoding.decode(bytes, limit, &mut |more| held.grow(more, in_flight).is_ok())?;
-        Ok((plain, held))
-    });
-    decoded.await.unwrap_or(Err(EncodingError::Broken))
-}
-
-fn unread(error: &EncodingError, kind: ErrorKind) -> Refusal {
-    let kind = if matches!(error, EncodingError::NoRoom) { ErrorKind::Overloaded } else { kind };
-    Refusal::new(kind).saying(error.to_string())
-}
-
-fn of_request(error: EncodingError) -> Refusal {
-    let kind = match error {
-        EncodingError::Unknown => ErrorKind::UnsupportedMedia,
-        EncodingError::Broken => ErrorKind::Malformed,
-        EncodingError::TooLarge => ErrorKind::TooLarge,
-        EncodingError::NoRoom => ErrorKind::Overloaded,
-    };
-    unread(&error, kind)
 }
 
 /// JSON is UTF-8. A server that believes another charset would read another text than hooks do.

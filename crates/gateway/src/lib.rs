@@ -11,6 +11,7 @@
 //! Each core has a thread with its own runtime, listening socket, connections and upstream pool; threads share the
 //! configuration in force, the counters and the bound on bodies in flight, nothing else.
 
+mod aside;
 mod body;
 mod connection;
 mod dial;

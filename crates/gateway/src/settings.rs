@@ -13,7 +13,9 @@ use gatehook_engine::config::{
 use gatehook_engine::schema as engine_schema;
 use serde_json::{Value, json};
 
-use crate::config::{Config, Door, KeyConfig, KeySecret, Limits, Secret, UpstreamConfig, UpstreamKind};
+use crate::config::{
+    Config, Door, KeyConfig, KeySecret, Limits, OnBlock, Secret, Streams, UpstreamConfig, UpstreamKind,
+};
 use crate::upstream::{Upstream, UpstreamError};
 
 /// The kinds of upstreams by their names.
@@ -22,8 +24,12 @@ pub const KIND: [(&str, UpstreamKind); 3] =
 /// Doors by their names.
 pub const DOOR: [(&str, Door); 2] = [("pass", Door::Pass), ("closed", Door::Closed)];
 
+/// Ends of refused streams by their names.
+pub const ON_BLOCK: [(&str, OnBlock); 2] = [("refusal", OnBlock::Refusal), ("content_filter", OnBlock::ContentFilter)];
+
 const KIND_WORDS: &[&str] = &words(&KIND);
 const DOOR_WORDS: &[&str] = &words(&DOOR);
+const ON_BLOCK_WORDS: &[&str] = &words(&ON_BLOCK);
 
 /// The gateway's sections of a file.
 pub const FILE: &[Field] = &[
@@ -35,6 +41,7 @@ pub const FILE: &[Field] = &[
         "Keys that callers present, by name; none lets everyone in who reaches the address.",
     ),
     Field::new("limits", Shape::Table(LIMITS), "What is waited for, and how much is held."),
+    Field::new("streams", Shape::Table(STREAMS), "How a streamed answer is sent while hooks look at it."),
     Field::new("management", Shape::Word(DOOR_WORDS), "Pulling, pushing, creating, copying and deleting models.")
         .default("pass"),
     Field::new("unknown_paths", Shape::Word(DOOR_WORDS), "Paths that the table does not know, once a hook may block.")
@@ -81,6 +88,16 @@ pub const LIMITS: &[Field] = &[
     Field::new("idle", Shape::Duration, "An upstream may pause within an answer.").default("300s"),
 ];
 
+/// `streams`.
+pub const STREAMS: &[Field] = &[
+    Field::new("commit_after", Shape::Duration, "The status line waits for the first text that may leave, so long.")
+        .default("10s"),
+    Field::new("keep_alive", Shape::Duration, "A client that waits is sent a sign of life so often; `0s` sends none.")
+        .default("5s"),
+    Field::new("on_block", Shape::Word(ON_BLOCK_WORDS), "How a stream that has begun ends when a hook refuses.")
+        .default("refusal"),
+];
+
 /// What files say to the gateway; what is absent was not said.
 #[derive(Debug, Clone, Default)]
 pub struct Settings {
@@ -91,6 +108,7 @@ pub struct Settings {
     upstreams: Option<Vec<UpstreamConfig>>,
     keys: Option<Vec<KeyConfig>>,
     limits: Option<Limits>,
+    streams: Option<Streams>,
     management: Option<Door>,
     unknown_paths: Option<Door>,
     workers: Option<usize>,
@@ -147,6 +165,7 @@ impl Settings {
                 sections.iter().filter_map(|(name, section)| key(name, section, options)).collect()
             }),
             limits: limits.as_ref().map(read_limits),
+            streams: root.section("streams", STREAMS).as_ref().map(read_streams),
             management: root.choice("management", &DOOR),
             unknown_paths: root.choice("unknown_paths", &DOOR),
             workers: root.count("workers", 1),
@@ -164,6 +183,7 @@ impl Settings {
             upstreams: self.upstreams.or(weaker.upstreams),
             keys: self.keys.or(weaker.keys),
             limits: self.limits.or(weaker.limits),
+            streams: self.streams.or(weaker.streams),
             management: self.management.or(weaker.management),
             unknown_paths: self.unknown_paths.or(weaker.unknown_paths),
             workers: self.workers.or(weaker.workers),
@@ -184,6 +204,7 @@ impl Settings {
         put(&mut config.upstreams, self.upstreams.filter(|upstreams| !upstreams.is_empty()));
         put(&mut config.keys, self.keys);
         put(&mut config.limits, self.limits);
+        put(&mut config.streams, self.streams);
         put(&mut config.management, self.management);
         put(&mut config.unknown_paths, self.unknown_paths);
         put(&mut config.workers, self.workers);
@@ -306,6 +327,15 @@ fn read_limits(section: &Section<'_>) -> Limits {
         put(place, section.duration(name).filter(|duration| *duration > Duration::ZERO));
     }
     limits
+}
+
+fn read_streams(section: &Section<'_>) -> Streams {
+    let mut streams = Streams::default();
+    for (name, place) in [("commit_after", &mut streams.commit_after), ("keep_alive", &mut streams.keep_alive)] {
+        put(place, section.duration(name));
+    }
+    put(&mut streams.on_block, section.choice("on_block", &ON_BLOCK));
+    streams
 }
 
 /// Reports a value at fault.

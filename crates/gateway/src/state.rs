@@ -8,7 +8,7 @@ use gatehook_guard::{Guard, Refusal};
 use gatehook_inference::ErrorKind;
 use http::HeaderValue;
 
-use crate::config::{Config, Door, Limits};
+use crate::config::{Config, Door, Limits, Streams};
 use crate::gateway::StartError;
 use crate::keys::Keys;
 use crate::metrics::Metrics;
@@ -18,6 +18,8 @@ use crate::upstream::Upstream;
 /// A configuration in force. Requests keep the one they began with.
 pub(crate) struct State {
     pub(crate) limits: Limits,
+    #[allow(dead_code, reason = "read once streams are guarded")]
+    pub(crate) streams: Streams,
     pub(crate) keys: Keys,
     pub(crate) origins: Origins,
     pub(crate) upstreams: Vec<Upstream>,
@@ -38,6 +40,7 @@ impl State {
         }
         Ok(Self {
             limits: config.limits.clone(),
+            streams: config.streams.clone(),
             keys: Keys::new(&config.keys)?,
             origins: Origins::new(loopback, &config.listen.hosts, &config.listen.origins),
             upstreams: config.upstreams.iter().map(Upstream::new).collect::<Result<_, _>>()?,

@@ -3,20 +3,27 @@
 use std::sync::{Arc, Mutex};
 
 use bytes::Bytes;
-use gatehook_engine::Executor;
-use gatehook_engine::events::{Event, Input, Message, ModelOutput, Rewritten, Verb, Verdict};
+use gatehook_engine::events::{Event, Input, Message, ModelOutput, Rewritten, ToolCall};
+use gatehook_engine::{Executor, HookDefinition, Selected};
 use gatehook_inference::{Choice, ErrorKind, HookNote, Path, Phase, ReadError, Request, Response, Route};
 
 use crate::call::Call;
+use crate::heed::{heed, unheld};
 use crate::refusal::Refusal;
+use crate::results::{self, Results};
 use crate::session::session_of;
+use crate::tools::{self, Fate};
 
 /// The hooks around model calls.
 #[derive(Debug, Clone)]
 pub struct Guard {
-    executor: Executor,
+    pub(crate) executor: Executor,
+    /// What hooks have made of tool results; `None` where no hook looks at them.
+    pub(crate) results: Option<Arc<Results>>,
     before: bool,
+    beside: bool,
     after: bool,
+    pub(crate) tools: bool,
     may_block: bool,
 }
 
@@ -35,25 +42,44 @@ pub struct Admitted {
     input: Input,
 }
 
+/// The events around a call of a model.
+const EVENTS: [Event; 6] = [
+    Event::ToolResponseTransform,
+    Event::PreInference,
+    Event::PostInference,
+    Event::ToolGuard,
+    Event::PreToolUsePreempt,
+    Event::PreToolUse,
+];
+
 impl Guard {
-    /// The guard of these hooks; `None` where none is about inference.
+    /// The guard of these hooks; `None` where none is about inference, tool calls or their results.
     pub fn new(executor: Executor) -> Option<Self> {
-        let before = executor.has(Event::PreInference);
-        let after = executor.has(Event::PostInference);
-        let about = |event| matches!(event, Event::PreInference | Event::PostInference);
-        let may_block = executor.hooks().any(|hook| about(hook.event) && !hook.definition.observer);
-        (before || after).then_some(Self { executor, before, after, may_block })
+        let may_block = executor.hooks().any(|hook| EVENTS.contains(&hook.event) && !hook.definition.observer);
+        let is_beside = |event, hook: &HookDefinition| event == Event::PreInference && hook.concurrent;
+        let beside = executor.hooks().any(|hook| is_beside(hook.event, hook.definition));
+        let guard = Self {
+            results: executor.has(Event::ToolResponseTransform).then(|| Arc::new(results::remembered())),
+            before: executor.has(Event::PreInference),
+            beside,
+            after: executor.has(Event::PostInference),
+            tools: tools::LANES.iter().any(|lane| executor.has(*lane)),
+            may_block,
+            executor,
+        };
+        EVENTS.iter().any(|event| guard.executor.has(*event)).then_some(guard)
     }
 
     /// Whether hooks look at requests to this path, or at its answers.
     pub fn looks_at(&self, path: Path) -> bool {
-        self.before || self.looks_after(path).is_some()
+        let results = self.results.is_some() && matches!(path, Path::Route(_));
+        self.before || results || self.looks_after(path).is_some()
     }
 
-    /// The route whose answers hooks look at, if they do.
+    /// The route whose answers hooks look at, if they do: at what the model says, or at the calls it asks for.
     pub fn looks_after(&self, path: Path) -> Option<Route> {
         match path {
-            Path::Route(route) => self.after.then_some(route),
+            Path::Route(route) => (self.after || self.tools).then_some(route),
             Path::Text(_) => None,
         }
     }
@@ -70,25 +96,45 @@ impl Guard {
         if self.executor.wants_images(Event::PreInference) {
             input.messages = Some(request.messages_with_images());
         }
+        let transformed = self.transform_results(call, &input).await;
+        if let Some(messages) = &transformed {
+            input.messages = Some(messages.clone());
+        }
         let made = Made::default();
         let hold = |rewritten: &Rewritten| held(&request, rewritten, &made);
-        let verdict = self.executor.dispatch_held(Event::PreInference, &input, call.cancel, &hold).await;
-        self.heed(call, Phase::PreInference, &request, &verdict)?;
-        let body = match &verdict.rewritten.messages {
+        let now = |hook: &Selected<'_>| !hook.definition.concurrent;
+        let verdict = self.executor.dispatch_some(Event::PreInference, &input, call.cancel, &hold, &now).await;
+        heed(call, Event::PreInference, Phase::PreInference, &request, &verdict)?;
+        let messages = verdict.rewritten.messages.or(transformed);
+        let body = match &messages {
             None => request.unchanged(),
             Some(messages) => {
                 let made = made.into_inner().unwrap_or_default().filter(|(of, _)| Arc::ptr_eq(of, messages));
                 let body = made.map_or_else(|| request.rewrite(messages), |(_, body)| Ok(body));
-                body.map_err(|unheld| unheld_by(Phase::PreInference, call, unheld.reason))?
+                body.map_err(|no| unheld(Phase::PreInference, call, &no.reason))?
             }
         };
-        if let Some(messages) = verdict.rewritten.messages {
-            input.messages = Some(messages);
+        if messages.is_some() {
+            input.messages = messages;
         }
         let rewritten = !same(&body, request.body());
         let view = request.view();
         let (model, stream) = (view.model.clone(), view.stream);
         Ok(Admitted { body, rewritten, model, stream, request, input })
+    }
+
+    /// Whether hooks judge requests while the upstream already works on them.
+    pub fn judges_beside(&self) -> bool {
+        self.beside
+    }
+
+    /// Shows an admitted request to the hooks that judge it while the upstream works: nothing of the answer may leave
+    /// before.
+    pub async fn beside(&self, call: &Call<'_>, admitted: &Admitted) -> Result<(), Refusal> {
+        let (event, input) = (Event::PreInference, &admitted.input);
+        let late = |hook: &Selected<'_>| hook.definition.concurrent;
+        let verdict = self.executor.dispatch_some(event, input, call.cancel, &|_| Ok(()), &late).await;
+        heed(call, event, Phase::PreInference, &admitted.request, &verdict)
     }
 
     /// Shows an answer's body (2xx, not a stream) to the hooks that stand after the call; the bytes for the client.
@@ -106,79 +152,57 @@ impl Guard {
                 let hold = |rewritten: &Rewritten| {
                     let mut outputs = outputs.clone();
                     set(&mut outputs, place, rewritten.output.as_ref());
-                    response.rewrite(&outputs).map(drop).map_err(|unheld| unheld.reason)
+                    response.rewrite(&outputs).map(drop).map_err(|no| no.reason)
                 };
                 self.executor.dispatch_held(Event::PostInference, &input, call.cancel, &hold).await
             };
-            self.heed(call, Phase::PostInference, &admitted.request, &verdict)?;
+            heed(call, Event::PostInference, Phase::PostInference, &admitted.request, &verdict)?;
             set(&mut outputs, place, verdict.rewritten.output.as_ref());
         }
-        response.rewrite(&outputs).map_err(|unheld| unheld_by(Phase::PostInference, call, unheld.reason))
+        let note = self.judge_calls(call, admitted, &response, &mut outputs).await?;
+        let rewritten = response.rewrite_noted(&outputs, note.as_deref());
+        rewritten.map_err(|no| unheld(Phase::PostInference, call, &no.reason))
     }
 
-    /// Tells the witness, and gives the refusal where the verdict is one.
-    fn heed(&self, call: &Call<'_>, phase: Phase, request: &Request, verdict: &Verdict) -> Result<(), Refusal> {
-        let event = match phase {
-            Phase::PreInference => Event::PreInference,
-            Phase::PostInference => Event::PostInference,
-        };
-        call.witness.judged(event, verdict);
-        log(call, event, verdict);
-        let Some(kind) = ErrorKind::of(verdict.verb).or((!verdict.allowed).then_some(ErrorKind::Denied)) else {
-            return Ok(());
-        };
-        let refusal = verdict.refusal.as_ref();
-        tracing::info!(
-            id = &**call.request_id,
-            event = event.name(),
-            hook = refusal.map(|refusal| &*refusal.hook_name),
-            verb = verdict.verb.name(),
-            "refused by a hook"
-        );
-        let mut note = HookNote {
-            user_message: refusal.and_then(|refusal| refusal.user_message.clone()),
-            agent_message: refusal.and_then(|refusal| refusal.agent_message.clone()),
-            hook_name: refusal.map(|refusal| refusal.hook_name.to_string()),
-            ..note(phase, call)
-        };
-        if verdict.verb == Verb::Ask {
-            note.fingerprint = Some(request.fingerprint(call.caller.key_name.as_deref().unwrap_or_default()));
+    /// Shows the calls that the hooks so far have left to those who judge calls. What was removed is said in the note,
+    /// of several the first.
+    async fn judge_calls(
+        &self,
+        call: &Call<'_>,
+        admitted: &Admitted,
+        response: &Response,
+        outputs: &mut [ModelOutput],
+    ) -> Result<Option<Box<HookNote>>, Refusal> {
+        let mut first = None;
+        if !self.tools {
+            return Ok(first);
         }
-        let message = note.user_message.clone().unwrap_or_else(|| said(verdict));
-        Err(Refusal { kind, message, hook: Some(Box::new(note)) })
+        let about = tools::about(&admitted.input);
+        for (place, choice) in response.choices().iter().enumerate() {
+            let left = outputs.get(place).and_then(|output| output.tool_calls.clone());
+            let Some(calls) = left.or_else(|| choice.output.tool_calls.clone()) else { continue };
+            let mut kept = Vec::with_capacity(calls.len());
+            for (index, wanted) in calls.iter().enumerate() {
+                let hold = |rewritten: ToolCall| {
+                    let mut calls = calls.to_vec();
+                    calls.get_mut(index).into_iter().for_each(|slot| *slot = rewritten.clone());
+                    let mut outputs = outputs.to_vec();
+                    set_calls(&mut outputs, place, calls);
+                    response.rewrite(&outputs).map(drop).map_err(|no| no.reason)
+                };
+                let judged = tools::judge(&self.executor, call.cancel, &about, wanted, &hold).await;
+                match judged.heed(call, &admitted.request, wanted)? {
+                    Fate::Kept => kept.push(wanted.clone()),
+                    Fate::Rewritten(call) => kept.push(call),
+                    Fate::Removed(note) => drop(first.get_or_insert(note)),
+                }
+            }
+            if *kept != *calls {
+                set_calls(outputs, place, kept);
+            }
+        }
+        Ok(first)
     }
-}
-
-/// Every hook that ran, without a word of what it was shown or said.
-fn log(call: &Call<'_>, event: Event, verdict: &Verdict) {
-    for outcome in &verdict.outcomes {
-        tracing::debug!(
-            request_id = &**call.request_id,
-            event = event.name(),
-            hook = %outcome.name,
-            verdict = outcome.verb.name(),
-            duration = ?outcome.duration,
-            "a hook ran"
-        );
-    }
-}
-
-/// Why, in the hook's own words. How a hook failed is nothing for a caller.
-fn said(verdict: &Verdict) -> String {
-    match verdict.verb {
-        Verb::Deny | Verb::Ask if !verdict.decision_reason.is_empty() => verdict.decision_reason.clone(),
-        Verb::Deny => verdict.message.clone(),
-        _ => String::new(),
-    }
-}
-
-fn note(phase: Phase, call: &Call<'_>) -> HookNote {
-    HookNote { request_id: Some(call.request_id.to_string()), phase: Some(phase), ..HookNote::default() }
-}
-
-fn unheld_by(phase: Phase, call: &Call<'_>, reason: String) -> Refusal {
-    tracing::warn!(id = &**call.request_id, reason, "a rewrite cannot be made");
-    Refusal { hook: Some(Box::new(note(phase, call))), ..Refusal::new(ErrorKind::ModifyUnsupported) }
 }
 
 fn unreadable(error: &ReadError) -> Refusal {
@@ -201,6 +225,12 @@ type Made = Mutex<Option<(Arc<[Message]>, Bytes)>>;
 fn set(outputs: &mut [ModelOutput], place: usize, output: Option<&ModelOutput>) {
     if let (Some(slot), Some(output)) = (outputs.get_mut(place), output) {
         *slot = output.clone();
+    }
+}
+
+fn set_calls(outputs: &mut [ModelOutput], place: usize, calls: Vec<ToolCall>) {
+    if let Some(output) = outputs.get_mut(place) {
+        output.tool_calls = Some(calls.into());
     }
 }
 

@@ -1,8 +1,9 @@
 //! What stands around one model call: hooks before it, and hooks after it. No IO of its own.
 //!
-//! The way of one call: [`Guard::before`] reads the request's bytes, shows them to the `pre_inference` hooks, and gives
-//! back the bytes for the upstream, the same or rewritten, as [`Admitted`]; [`Guard::after`] does so with the answer, one
-//! `post_inference` for each choice. Both give a [`Refusal`] instead where a hook refuses, where none can judge, or where
+//! The way of one call: [`Guard::before`] reads the request's bytes, shows new tool results to the
+//! `tool_response_transform` hooks and the whole to the `pre_inference` hooks, and gives back the bytes for the upstream,
+//! the same or rewritten, as [`Admitted`]; [`Guard::after`] does so with the answer, one `post_inference` for each choice,
+//! then `tool_guard` and `pre_tool_use` for each tool call. Both give a [`Refusal`] instead where a hook refuses, where none can judge, or where
 //! a body can be read in two ways.
 //!
 //! A [`Call`] is who calls and what about; its [`Witness`] is told every verdict. [`session_of`] says which session an
@@ -10,8 +11,12 @@
 
 mod call;
 mod guard;
+mod heed;
 mod refusal;
+mod remembered;
+mod results;
 mod session;
+mod tools;
 
 pub use call::{Call, Caller, Witness};
 pub use guard::{Admitted, Guard};

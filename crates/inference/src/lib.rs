@@ -5,6 +5,7 @@
 //!   is refused ([`ReadError`]).
 //! - [`Request::rewrite`] and [`Response::rewrite`]: a changed view back into the bytes, by the smallest edit; what
 //!   is not named keeps its bytes. What the route cannot hold is said ([`Unheld`]).
+//! - [`Relay`]: a stream, shown as it comes and let go piece by piece.
 //! - [`refusal_body`]: an error or refusal as the caller's own SDK reads it.
 //!
 //! No IO, no async runtime. A route is a file under `request` and one under `response`: a description of where its
@@ -18,6 +19,7 @@ mod request;
 mod response;
 mod rewrite;
 mod route;
+mod stream;
 mod view;
 
 pub use error::{ReadError, Unheld};
@@ -25,4 +27,6 @@ pub use json::weight;
 pub use refusal::{ErrorKind, HookNote, Phase, refusal_body};
 pub use request::{Request, RequestView};
 pub use response::{Choice, Response};
+pub use rewrite::{arguments_of, with_arguments};
 pub use route::{Path, Route, TextRoute, Wire};
+pub use stream::{Block, Call, CallId, Ending, FRAME_LIMIT, Fate, Fault, Relay, Track, TrackId, TrackKind, keep_alive};

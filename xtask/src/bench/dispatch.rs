@@ -8,9 +8,9 @@ use serde_json::Value;
 
 use super::report::Bound::{self, AtMost};
 use super::report::{Report, Row};
-use super::{Options, median};
+use super::{Options, built, median};
 use crate::Outcome;
-use crate::program::{Program, cargo, root, target};
+use crate::program::{Program, root, target};
 
 /// One figure of `crates/engine/benches/dispatch.rs`, and what it is held against: another one, or none.
 struct Comparison {
@@ -38,7 +38,7 @@ const YARDSTICK: &str = "posix_spawn";
 const RUNS: &str = "200";
 
 pub(crate) fn run(options: &Options) -> Outcome<Report> {
-    let (engine, spawn) = (engine()?, spawn()?);
+    let (engine, spawn) = (built("gatehook-engine", "dispatch")?, spawn()?);
     let mut names: Vec<&str> = vec![];
     for comparison in COMPARISONS {
         names.extend([comparison.name].into_iter().chain(comparison.against.map(|(_, name)| name)));
@@ -77,17 +77,6 @@ impl Comparison {
 fn value(printed: &str) -> Outcome<f64> {
     let line: Value = serde_json::from_str(printed)?;
     line.get("value").and_then(Value::as_f64).ok_or_else(|| format!("no value in {printed}").into())
-}
-
-/// Builds the engine's bench; its program.
-fn engine() -> Outcome<PathBuf> {
-    let bench = ["bench", "--package", "gatehook-engine", "--bench", "dispatch", "--no-run", "--locked"];
-    let printed = cargo(&bench).arg("--message-format=json-render-diagnostics").read()?;
-    let mut programs = printed.lines().filter_map(|line| {
-        let message: Value = serde_json::from_str(line).ok()?;
-        message.get("executable")?.as_str().map(PathBuf::from)
-    });
-    programs.next_back().ok_or_else(|| "cargo built no bench".into())
 }
 
 /// Compiles the yardstick; its program.

@@ -8,11 +8,13 @@ use serde_json::{Value, json};
 use crate::Outcome;
 use crate::program::{Program, root, target};
 
-/// What a figure has to keep to.
+/// What a figure has to keep to: as a ratio where it stands against a yardstick.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Bound {
     AtLeast(f64),
     AtMost(f64),
+    /// So much more than the yardstick, at most; `None` wants it of nobody.
+    MoreBy(Option<f64>),
     /// Measured to be seen, wanted of nobody.
     Open,
 }
@@ -22,7 +24,7 @@ pub(crate) struct Row {
     pub(crate) what: String,
     pub(crate) value: f64,
     pub(crate) unit: &'static str,
-    /// The yardstick and its figure in the same unit. With one the bound holds for the ratio, without for the value.
+    /// The yardstick and its figure in the same unit. Without one the bound holds for the value.
     pub(crate) against: Option<(String, f64)>,
     pub(crate) bound: Bound,
 }
@@ -35,30 +37,45 @@ pub(crate) struct Report {
 }
 
 impl Row {
+    /// Resident memory in MiB.
+    pub(crate) fn memory(what: &str, value: f64, bound: Bound) -> Self {
+        Self { what: what.to_owned(), value, unit: "MiB", against: None, bound }
+    }
+
     /// What the bound is about.
     fn figure(&self) -> f64 {
-        self.against.as_ref().map_or(self.value, |(_, yardstick)| self.value / yardstick)
+        match (&self.against, self.bound) {
+            (None, _) => self.value,
+            (Some((_, yardstick)), Bound::MoreBy(_)) => self.value - yardstick,
+            (Some((_, yardstick)), _) => self.value / yardstick,
+        }
     }
 
     /// Whether the bound is kept; nothing where none was wanted.
     fn passes(&self) -> Option<bool> {
         match self.bound {
             Bound::AtLeast(least) => Some(self.figure() >= least),
-            Bound::AtMost(most) => Some(self.figure() <= most),
-            Bound::Open => None,
+            Bound::AtMost(most) | Bound::MoreBy(Some(most)) => Some(self.figure() <= most),
+            Bound::MoreBy(None) | Bound::Open => None,
         }
     }
 
     /// The cells of the table.
     fn cells(&self) -> [String; 6] {
-        let (against, yardstick, ratio) = self.against.as_ref().map_or_else(Default::default, |(name, yardstick)| {
-            (name.clone(), rounded(*yardstick), format!("{:.2} ×", self.figure()))
-        });
+        let (against, yardstick, compared) =
+            self.against.as_ref().map_or_else(Default::default, |(name, yardstick)| {
+                let compared = match self.bound {
+                    Bound::MoreBy(_) => format!("{:+.2} {}", self.figure(), self.unit),
+                    _ => format!("{:.2} ×", self.figure()),
+                };
+                (name.clone(), rounded(*yardstick), compared)
+            });
         let times = if self.against.is_some() { " ×" } else { "" };
         let wanted = match self.bound {
             Bound::AtLeast(least) => format!("≥ {least}{times}"),
             Bound::AtMost(most) => format!("≤ {most}{times}"),
-            Bound::Open => String::new(),
+            Bound::MoreBy(Some(most)) => format!("≤ +{most} {}", self.unit),
+            Bound::MoreBy(None) | Bound::Open => String::new(),
         };
         let mark = match self.passes() {
             Some(true) => "pass",
@@ -66,25 +83,35 @@ impl Row {
             None => "",
         };
         let against = format!("{against} {yardstick}").trim().to_owned();
-        [self.what.clone(), format!("{} {}", rounded(self.value), self.unit), against, ratio, wanted, mark.to_owned()]
+        [
+            self.what.clone(),
+            format!("{} {}", rounded(self.value), self.unit),
+            against,
+            compared,
+            wanted,
+            mark.to_owned(),
+        ]
     }
 
     fn json(&self) -> Value {
         let (against, yardstick) = self.against.as_ref().map(|(name, yardstick)| (name, yardstick)).unzip();
-        let (least, most) = match self.bound {
-            Bound::AtLeast(least) => (Some(least), None),
-            Bound::AtMost(most) => (None, Some(most)),
-            Bound::Open => (None, None),
+        let (least, most, more_by) = match self.bound {
+            Bound::AtLeast(least) => (Some(least), None, None),
+            Bound::AtMost(most) => (None, Some(most), None),
+            Bound::MoreBy(more) => (None, None, more),
+            Bound::Open => (None, None, None),
         };
+        let compared = self.against.as_ref().map(|_| self.figure());
+        let (ratio, more) = if matches!(self.bound, Bound::MoreBy(_)) { (None, compared) } else { (compared, None) };
         json!({
             "what": self.what, "value": self.value, "unit": self.unit, "against": against,
-            "against_value": yardstick, "ratio": self.against.as_ref().map(|_| self.figure()),
-            "at_least": least, "at_most": most, "pass": self.passes(),
+            "against_value": yardstick, "ratio": ratio, "more": more,
+            "at_least": least, "at_most": most, "more_by_at_most": more_by, "pass": self.passes(),
         })
     }
 }
 
-const HEAD: [&str; 6] = ["what", "measured", "against, same run", "ratio", "wanted", ""];
+const HEAD: [&str; 6] = ["what", "measured", "against, same run", "compared", "wanted", ""];
 
 impl Report {
     /// `versions` names what else took part, as in `nginx/1.22.1`.
@@ -168,7 +195,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_bound_holds_for_the_ratio_where_there_is_a_yardstick() {
+    fn the_bound_holds_for_ratio_or_difference_where_there_is_a_yardstick() {
         let row = |against: Option<f64>, bound| Row {
             what: "w".into(),
             value: 80.0,
@@ -180,9 +207,16 @@ mod tests {
         assert_eq!(row(Some(100.0), Bound::AtMost(0.7)).passes(), Some(false));
         assert_eq!(row(None, Bound::AtMost(50.0)).passes(), Some(false));
         assert_eq!(row(None, Bound::Open).passes(), None);
+        assert_eq!(row(Some(78.0), Bound::MoreBy(Some(5.0))).passes(), Some(true));
+        assert_eq!(row(Some(70.0), Bound::MoreBy(Some(5.0))).passes(), Some(false));
+        assert_eq!(row(Some(70.0), Bound::MoreBy(None)).passes(), None);
         assert_eq!(
             row(Some(100.0), Bound::AtLeast(0.7)).cells(),
             ["w", "80.0 µs", "y 100", "0.80 ×", "≥ 0.7 ×", "pass"]
+        );
+        assert_eq!(
+            row(Some(70.0), Bound::MoreBy(Some(5.0))).cells(),
+            ["w", "80.0 µs", "y 70.0", "+10.00 µs", "≤ +5 µs", "short"]
         );
     }
 }

@@ -11,6 +11,8 @@ use crate::Outcome;
 
 const START: Duration = Duration::from_secs(30);
 const PAUSE: Duration = Duration::from_millis(20);
+/// Open files that each may have: two thousand streams and their upstreams' connections.
+const FILES: &str = "--nofile=8192:";
 
 /// Ends the process when dropped.
 pub(crate) struct Running {
@@ -22,14 +24,14 @@ impl Running {
     /// Starts a program on one core. What it prints goes to `log`, so that nobody has to read it along.
     pub(crate) fn start(core: usize, command: &[&str], log: &Path) -> Outcome<Self> {
         let output = File::create(log)?;
-        let child = Command::new("taskset")
-            .args(["--cpu-list", &core.to_string()])
+        let child = Command::new("prlimit")
+            .args([FILES, "taskset", "--cpu-list", &core.to_string()])
             .args(command)
             .stdin(Stdio::null())
             .stdout(output.try_clone()?)
             .stderr(output)
             .spawn()
-            .map_err(|error| format!("taskset (util-linux) did not start: {error}"))?;
+            .map_err(|error| format!("prlimit (util-linux) did not start: {error}"))?;
         Ok(Self { child, log: log.to_path_buf() })
     }
 
@@ -49,6 +51,11 @@ impl Running {
         self.wait_for(|_| TcpStream::connect(address).ok().map(drop))
     }
 
+    /// Waits until the program prints `word`.
+    pub(crate) fn says(&mut self, word: &str) -> Outcome {
+        self.wait_for(|log| fs::read_to_string(log).ok()?.contains(word).then_some(()))
+    }
+
     fn wait_for<T>(&mut self, mut found: impl FnMut(&Path) -> Option<T>) -> Outcome<T> {
         let end = Instant::now() + START;
         loop {
@@ -60,6 +67,15 @@ impl Running {
             }
             sleep(PAUSE);
         }
+    }
+
+    /// What the process has taken of a processor so far, in steps of 10 ms.
+    pub(crate) fn processor_time(&self) -> Outcome<Duration> {
+        let stat = fs::read_to_string(format!("/proc/{}/stat", self.child.id()))?;
+        // The program's name, in brackets, may hold anything. After it: state, ten numbers, user and system time.
+        let numbers = stat.rsplit_once(')').map_or("", |(_, rest)| rest).split_whitespace();
+        let ticks: u64 = numbers.skip(11).take(2).filter_map(|number| number.parse::<u64>().ok()).sum();
+        Ok(Duration::from_millis(ticks * 10))
     }
 
     /// Resident memory in MiB.

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 
-use crate::support::{Home, Serve};
+use crate::support::{Home, Serve, ran};
 
 /// The deadline of each hook here.
 const DEADLINE: Duration = Duration::from_secs(1);
@@ -99,6 +99,21 @@ fn serve_refuses_what_they_guard_and_leaves_nothing() {
         serve.signal(Signal::TERM);
         assert_eq!(serve.ended().0, 0, "a hook that {what}");
     }
+}
+
+/// As in a container, or under a supervisor that makes no session: its leader is outside of the PID namespace.
+#[test]
+fn a_session_that_began_outside_of_the_namespace_changes_nothing() {
+    const NAMESPACE: [&str; 5] = ["--user", "--map-root-user", "--pid", "--fork", "--mount-proc"];
+    let home = Home::new();
+    if !home.command("unshare").args(NAMESPACE).arg("true").status().is_ok_and(|status| status.success()) {
+        return; // this system lets nobody make one
+    }
+    home.file("policy.json", &policy("pre_tool_use", "setsid sleep 600 & sleep 0.3; exit 0"));
+    let args = ["gatehook", "hooks", "test", "pre_tool_use", "--config", "policy.json"];
+    let ran = ran(home.command("unshare").args(NAMESPACE).args(args));
+    assert_eq!((ran.code, ran.err.as_str()), (0, ""), "{}", ran.shown());
+    nothing_runs_in(home.path(), "a command in a namespace");
 }
 
 #[test]

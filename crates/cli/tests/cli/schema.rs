@@ -8,7 +8,7 @@ fn the_schema_of_the_configuration_is_the_default() {
     let schema = home.run(&["schema"]);
     assert_eq!(schema.out, home.run(&["schema", "config"]).out);
     let schema = schema.json();
-    for section in ["hooks", "defaults", "dialect", "upstreams", "listen", "keys", "limits"] {
+    for section in ["hooks", "defaults", "dialect", "upstreams", "listen", "keys", "limits", "streams"] {
         assert!(schema["properties"][section].is_object(), "{section} is missing");
     }
 }

@@ -4,8 +4,11 @@
 
 mod attacks;
 mod bounds;
+mod concurrent;
 mod doors;
 mod faults;
+#[allow(dead_code, reason = "streams are to come")]
+mod feed;
 mod holes;
 mod life;
 mod passing;

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Duration;
 
+use gatehook_engine::config::{Format, ReadOptions, parse};
 use gatehook_engine::events::{Event, Input, Output, Permission};
 use gatehook_engine::{Executor, HandlerEnv, HookDefinition, HookGroup, HooksConfig, OnError, Registry};
 use gatehook_gateway::config::{UpstreamConfig, UpstreamKind};
@@ -13,7 +14,7 @@ use gatehook_gateway::{Config, Gateway, Handle};
 use gatehook_guard::Guard;
 
 /// Longer than any of these tests may wait.
-const PATIENCE: Duration = Duration::from_secs(20);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
 
 /// A request as the upstream received it.
 #[derive(Debug, Clone)]
@@ -128,17 +129,24 @@ impl Wire {
         if header(head, "transfer-encoding") == Some("chunked") {
             let mut body = Vec::new();
             loop {
-                let size = self.until(b"\r\n")?;
-                let size = usize::from_str_radix(String::from_utf8_lossy(&size).trim(), 16).unwrap();
-                body.extend(self.exactly(size)?);
-                self.exactly(2)?;
-                if size == 0 {
+                let chunk = self.chunk()?;
+                if chunk.is_empty() {
                     return Some(body);
                 }
+                body.extend(chunk);
             }
         }
         let length = header(head, "content-length").map_or(0, |length| length.parse().unwrap());
         self.exactly(length)
+    }
+
+    /// The next chunk of a body, empty at its end; `None` where it breaks off.
+    pub(crate) fn chunk(&mut self) -> Option<Vec<u8>> {
+        let size = self.until(b"\r\n")?;
+        let size = usize::from_str_radix(String::from_utf8_lossy(&size).trim(), 16).unwrap();
+        let chunk = self.exactly(size)?;
+        self.exactly(2)?;
+        Some(chunk)
     }
 
     pub(crate) fn send(&mut self, bytes: impl AsRef<[u8]>) {
@@ -332,6 +340,14 @@ pub(crate) fn guard(hooks: Vec<Hook>) -> Option<Arc<Guard>> {
     }
     let env = HandlerEnv::current().unwrap();
     let executor = Executor::with_registry(HooksConfig { groups }, env, &registry).unwrap();
+    Guard::new(executor).map(Arc::new)
+}
+
+/// The guard of the hooks that this YAML names.
+pub(crate) fn policy(text: &str) -> Option<Arc<Guard>> {
+    let file =
+        parse("policy.yaml", text, Format::Yaml, &ReadOptions::default()).unwrap_or_else(|error| panic!("{error}"));
+    let executor = Executor::new(file.hooks, HandlerEnv::current().unwrap()).unwrap();
     Guard::new(executor).map(Arc::new)
 }
 

@@ -7,14 +7,14 @@ use bytes::Bytes;
 use super::{At, Document, Kind, quote};
 
 /// What is to change in the bytes of a document. Everything else keeps them.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct Edits {
     replaced: BTreeMap<At, String>,
     spliced: BTreeMap<At, Splice>,
 }
 
 /// What leaves an array or object, and what comes in.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 struct Splice {
     /// Elements, or the values of members.
     removed: BTreeSet<At>,

@@ -103,7 +103,7 @@ impl Document {
     }
 
     /// The bytes of a key's text: no UTF-8 is checked anew to compare two of them.
-    fn key(&self, at: At) -> Cow<'_, [u8]> {
+    pub(crate) fn key(&self, at: At) -> Cow<'_, [u8]> {
         match self.node(at) {
             Some(node) if !node.escaped => {
                 let inside = self.bytes.get(node.start as usize + 1..node.end as usize - 1);

@@ -15,6 +15,7 @@ use serde_json::Value;
 
 use crate::error::{ReadError, Unheld};
 use crate::json::{At, Document, Edits};
+use crate::refusal::{ErrorKind, HookNote};
 use crate::rewrite::{edit_calls, same_calls};
 use crate::route::Route;
 use crate::view::Calls;
@@ -65,10 +66,11 @@ pub struct Response {
 }
 
 /// Fields of a response that repeat what the model said, in tokens or for debugging.
-const ECHOES: &[&str] = &["__verbose", "context", "logprobs", "prompt_logprobs", "token_ids", "prompt_token_ids"];
+pub(crate) const ECHOES: &[&str] =
+    &["__verbose", "context", "logprobs", "prompt_logprobs", "token_ids", "prompt_token_ids"];
 
 /// Stop reasons that speak of tool calls, and what they become without any.
-const STOPS: &[(Route, &str, &str)] = &[
+pub(crate) const STOPS: &[(Route, &str, &str)] = &[
     (Route::Chat, "tool_calls", "stop"),
     (Route::Generate, "tool_calls", "stop"),
     (Route::ChatCompletions, "tool_calls", "stop"),
@@ -120,6 +122,11 @@ impl Response {
     /// first one between them takes what is new, and the others go. What repeats a changed answer (`logprobs`, tokens,
     /// citations) is dropped. Without tool calls the stop reason is that of a plain answer.
     pub fn rewrite(&self, outputs: &[ModelOutput]) -> Result<Bytes, Unheld> {
+        self.rewrite_noted(outputs, None)
+    }
+
+    /// The same, and a top-level `hook` that says what a hook took out of an answer that goes on.
+    pub fn rewrite_noted(&self, outputs: &[ModelOutput], note: Option<&HookNote>) -> Result<Bytes, Unheld> {
         let mut edits = Edits::default();
         let mut changed = false;
         for (answer, output) in self.answers.iter().zip(outputs) {
@@ -127,6 +134,9 @@ impl Response {
         }
         if changed {
             self.echoes.iter().for_each(|(object, value)| edits.remove(*object, *value));
+        }
+        if let Some(note) = note {
+            edits.add_member(&self.document, Document::ROOT, "hook", &note.told(ErrorKind::Denied).to_string());
         }
         Ok(edits.apply(&self.document))
     }

@@ -307,3 +307,13 @@ fn spoken_words_are_shown_and_go_with_their_sound() {
     assert!(!rewritten(&response, text("")).unwrap().to_string().contains("AAAA"));
     assert!(rewritten(&response, text("other")).is_err());
 }
+
+#[test]
+fn a_note_stands_beside_an_answer_whose_other_bytes_stay() {
+    let body = r#"{ "choices": [ {"message":{"content":"hi"},"finish_reason":"stop"} ] , "model":"m" }"#;
+    let response = Response::read(Route::ChatCompletions, body.into()).unwrap();
+    let note = HookNote { hook_name: Some("no_shell".into()), ..HookNote::default() };
+    let noted = response.rewrite_noted(&[], Some(&note)).unwrap();
+    let note = r#","hook":{"hook_name":"no_shell","permission":"deny"}"#;
+    assert_eq!(noted, body.replace(r#""m""#, &format!(r#""m"{note}"#)));
+}

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use gatehook_events::ToolCall;
-use serde_json::{Value, json};
+use gatehook_events::{FunctionCall, ToolCall};
+use serde_json::{Map, Value, json};
 
 use crate::error::Unheld;
 use crate::json::{At, Document, Edits, Kind, quote};
@@ -156,6 +156,30 @@ pub(crate) fn call_value(call: &ToolCall, objects: bool) -> Result<Value, Unheld
     Ok(value)
 }
 
+/// The arguments of a call as every reader reads them: an object, no key twice. No text at all is an empty object; the
+/// free text of a custom call is its `input`.
+pub fn arguments_of(call: &ToolCall) -> Result<Map<String, Value>, Unheld> {
+    let arguments = call.function.arguments.trim();
+    match &*call.kind {
+        "custom" => Ok(Map::from_iter([("input".to_owned(), Value::String(call.function.arguments.to_string()))])),
+        _ if arguments.is_empty() => Ok(Map::new()),
+        _ => checked_object(arguments).map(|document| document.map(Document::ROOT)),
+    }
+}
+
+/// The call with other arguments, spelled as [`arguments_of`] reads them.
+pub fn with_arguments(call: &ToolCall, arguments: &Map<String, Value>) -> Result<ToolCall, Unheld> {
+    let text: Arc<str> = match &*call.kind {
+        "custom" => match (arguments.get("input"), arguments.len()) {
+            (Some(Value::String(input)), 1) => input.as_str().into(),
+            _ => return Err(Unheld::new("a custom call takes one text, its `input`")),
+        },
+        _ => serde_json::to_string(arguments).map_err(|error| Unheld::new(error.to_string()))?.into(),
+    };
+    let function = FunctionCall { arguments: text, ..call.function.clone() };
+    Ok(ToolCall { function, ..call.clone() })
+}
+
 /// Arguments as the object that they must be.
 pub(crate) fn object_of(arguments: &str) -> Result<Value, Unheld> {
     checked_object(arguments).map(|document| document.value(Document::ROOT))
@@ -214,5 +238,39 @@ pub(crate) fn set_arguments(
         }
         Place::Sealed(why) => Err(Unheld::new(*why)),
         Place::Nowhere => Err(Unheld::new("this tool call has no place for arguments")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn call(kind: &str, arguments: &str) -> ToolCall {
+        let function = FunctionCall { name: "f".into(), arguments: arguments.into() };
+        ToolCall { kind: kind.into(), function, ..ToolCall::default() }
+    }
+
+    #[test]
+    fn arguments_are_an_object_that_all_readers_read_alike() {
+        for (kind, arguments, read) in [
+            ("function", r#"{"a": 1}"#, Some(json!({"a": 1}))),
+            ("function", " ", Some(json!({}))),
+            ("custom", "*** Begin", Some(json!({"input": "*** Begin"}))),
+            ("function", r#"{"a": 1, "a": 2}"#, None),
+            ("function", r#"{"a": 1"#, None),
+            ("function", "[1]", None),
+        ] {
+            assert_eq!(arguments_of(&call(kind, arguments)).ok().map(Value::Object), read, "{kind} {arguments}");
+        }
+    }
+
+    #[test]
+    fn arguments_are_written_as_they_are_read() {
+        for (kind, written) in [("function", r#"{"input":"x"}"#), ("custom", "x")] {
+            let arguments = Map::from_iter([("input".to_owned(), json!("x"))]);
+            let rewritten = with_arguments(&call(kind, "{}"), &arguments).unwrap();
+            assert_eq!(&*rewritten.function.arguments, written);
+        }
+        assert!(with_arguments(&call("custom", ""), &Map::new()).is_err());
     }
 }

@@ -9,6 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use gatehook_events::Message;
 
+pub use calls::{arguments_of, with_arguments};
 pub(crate) use calls::{call_value, edit_calls, object_of, same_calls};
 
 use crate::error::Unheld;

@@ -1,0 +1,167 @@
+//! A streamed answer on its way from an upstream to a client.
+//!
+//! A [`Relay`] knows the wire and nothing of hooks: bytes come in, split anywhere; it shows what the model says so far
+//! ([`Track`], [`Call`]); its owner says what of that may leave; bytes come out. What nobody changes leaves as the bytes
+//! it came in.
+//!
+//! - `lines`: bytes to frames (events of SSE, lines of NDJSON).
+//! - `format`: what a route has to know; a file for each family of routes reads its frames and writes its endings.
+//! - `frame`: one frame, what it holds and what it waits for.
+//! - `said`: the tracks and calls, and what is decided about them.
+//! - `leave`: a frame with what was decided put into it.
+//! - `relay`: the queue of frames that are held.
+
+mod calls;
+mod chat;
+mod format;
+mod frame;
+mod leave;
+mod lines;
+mod relay;
+mod said;
+mod tokens;
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use gatehook_events::ToolCall;
+use thiserror::Error;
+
+pub use lines::FRAME_LIMIT;
+pub use relay::Relay;
+
+use crate::error::ReadError;
+use crate::refusal::HookNote;
+use crate::route::{Route, Wire};
+
+/// Why a stream cannot be read on. What came before stays as it is: [`Relay::fail`] tells the client.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum Fault {
+    /// A frame that a hook cannot be shown truly.
+    #[error("a frame of the stream: {0}")]
+    Read(#[from] ReadError),
+    /// A frame is longer than [`FRAME_LIMIT`].
+    #[error("a frame of the stream is longer than {FRAME_LIMIT} bytes")]
+    TooLarge,
+    /// The upstream has closed the stream before its end.
+    #[error("the stream broke off before its end")]
+    Cut,
+    /// More came of something that was over: of a choice that had its stop reason, or of a call whose arguments were
+    /// whole.
+    #[error("the stream went on with what was over: {0}")]
+    WentOn(&'static str),
+    /// No stream of this route is read yet.
+    #[error("streams of {} are not read", .0.path())]
+    Unread(Route),
+}
+
+/// What kind of text a track is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum TrackKind {
+    /// What the model says to the client, refusals included.
+    Text,
+    /// What it says to itself.
+    Thinking,
+}
+
+/// Which of [`Relay::tracks`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct TrackId(pub usize);
+
+/// Which of [`Relay::calls`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct CallId(pub usize);
+
+/// All text of one kind in one choice, over all of its blocks, items and parts, as [`crate::Response`] shows a whole
+/// answer. Offsets are bytes from the beginning of the stream, of what the upstream said.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Track {
+    /// The choice's index; 0 where a route has only one.
+    pub choice: u32,
+    /// What kind of text.
+    pub kind: TrackKind,
+    /// What came from `base` on.
+    pub text: String,
+    /// Older text that has left may be dropped; at least 4 KiB before `allowed` stay.
+    pub base: usize,
+    /// Up to here it may leave.
+    pub allowed: usize,
+    /// Nothing more comes on it; or, in a format of blocks, something else has followed: then more may still come later
+    /// and make this false again.
+    pub ended: bool,
+}
+
+impl Track {
+    /// How much came in all.
+    pub fn len_total(&self) -> usize {
+        self.base + self.text.len()
+    }
+
+    /// What came from `offset` on, as far as it is still there; nothing for an offset inside of a character.
+    pub fn since(&self, offset: usize) -> &str {
+        self.text.get(offset.saturating_sub(self.base)..).unwrap_or_default()
+    }
+
+    /// What came in `range`, where all of it is still there.
+    pub fn part(&self, range: Range<usize>) -> Option<&str> {
+        self.text.get(range.start.checked_sub(self.base)?..range.end.checked_sub(self.base)?)
+    }
+}
+
+/// A tool call.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Call {
+    /// The choice's index; 0 where a route has only one.
+    pub choice: u32,
+    /// As it has come so far, in the shape in which [`crate::Response::choices`] shows it.
+    pub call: ToolCall,
+    /// All of it has come.
+    pub complete: bool,
+    /// [`Relay::decide`] was told.
+    pub decided: bool,
+}
+
+/// What is to become of a call.
+#[derive(Debug, Clone, Copy)]
+pub enum Fate<'a> {
+    /// It leaves as it came (and may be kept before it is complete: then the rest leaves as it comes).
+    Keep,
+    /// It leaves with another id, name or arguments. An absent id stays.
+    Rewrite(&'a ToolCall),
+    /// It does not leave.
+    Remove,
+}
+
+/// How a stream ends that a hook has blocked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Ending {
+    /// As the model's own refusal: every SDK's helpers take it for a finished answer.
+    #[default]
+    Refusal,
+    /// As an answer that a filter cut: some helpers raise on it, some agents try again.
+    ContentFilter,
+}
+
+/// A block in mid-stream.
+#[derive(Debug, Clone, Copy)]
+pub struct Block<'a> {
+    /// What is said where the protocol has a place for a refusal's text.
+    pub message: &'a str,
+    /// The `hook` object of the last event.
+    pub hook: &'a HookNote,
+    /// How it ends.
+    pub ending: Ending,
+}
+
+/// What may be sent between two frames while a client waits, so that it does not give up; none on NDJSON, where a blank
+/// line breaks readers.
+pub fn keep_alive(route: Route) -> Option<&'static [u8]> {
+    match (route, route.wire()) {
+        (_, Wire::Ollama) => None,
+        (_, Wire::OpenAi) => Some(b": ping\n\n"),
+        (_, Wire::Anthropic) => Some(b"event: ping\ndata: {\"type\": \"ping\"}\n\n"),
+    }
+}
+
+/// A name that a call or choice bears.
+type Name = Arc<str>;

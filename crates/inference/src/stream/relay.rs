@@ -1,0 +1,347 @@
+//! The queue of frames between an upstream and a client.
+
+use std::collections::VecDeque;
+use std::ops::Range;
+
+use bytes::Bytes;
+use serde_json::Value;
+
+use super::format::{self, Format};
+use super::frame::{Data, Event, Frame, Lane, Part};
+use super::leave::Leaving;
+use super::lines::{Framing, Raw, Splitter};
+use super::said::{Said, Span};
+use super::{Block, Call, CallId, Fate, Fault, Track, TrackId, TrackKind};
+use crate::error::Unheld;
+use crate::json::Document;
+use crate::refusal::{ErrorKind, HookNote};
+use crate::route::Route;
+
+/// One streamed answer between an upstream and a client.
+///
+/// Nothing leaves before it is allowed: text by [`Relay::allow`], tool calls by [`Relay::decide`]. Frames whose content
+/// is decided, and all that says nothing, come out of [`Relay::take`] in the order in which they came; only text,
+/// thinking and calls of different choices may overtake each other, in formats whose readers keep them apart.
+///
+/// After [`Relay::block`] or [`Relay::fail`] nothing more is taken or given.
+#[derive(Debug)]
+pub struct Relay {
+    framing: Framing,
+    format: Box<dyn Format>,
+    splitter: Splitter,
+    said: Said,
+    held: VecDeque<Frame>,
+    /// How many frames of `held`, from the first on, cannot leave as things were decided, and the lanes that they hold.
+    looked: usize,
+    barred: Vec<Lane>,
+    out: VecDeque<Out>,
+    spoke: bool,
+    closed: bool,
+}
+
+/// What may leave.
+#[derive(Debug)]
+enum Out {
+    Came(Raw),
+    Made(Vec<u8>),
+}
+
+impl Relay {
+    /// A stream that has not begun.
+    pub fn new(route: Route) -> Self {
+        let framing = format::framing(route);
+        Self {
+            framing,
+            format: format::of(route),
+            splitter: Splitter::new(framing),
+            said: Said::default(),
+            held: VecDeque::new(),
+            looked: 0,
+            barred: Vec::new(),
+            out: VecDeque::new(),
+            spoke: false,
+            closed: false,
+        }
+    }
+
+    /// Takes bytes of the upstream, split anywhere. What comes behind the stream's end is dropped.
+    pub fn push(&mut self, bytes: Bytes) -> Result<(), Fault> {
+        if self.closed || self.said.over || bytes.is_empty() {
+            return Ok(());
+        }
+        self.splitter.push(bytes);
+        while let Some(raw) = self.splitter.next()? {
+            self.read(raw)?;
+            if self.said.over {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// The upstream has ended.
+    ///
+    /// Chat completions and completions without `data: [DONE]` are taken for whole where each choice has its stop reason,
+    /// as some servers end them; everything else without its end is [`Fault::Cut`].
+    pub fn finish(&mut self) -> Result<(), Fault> {
+        if self.closed || self.said.over {
+            return Ok(());
+        }
+        if let Some(raw) = self.splitter.finish() {
+            self.read(raw)?;
+        }
+        if !self.said.over && !self.format.is_whole(&self.said) {
+            return Err(Fault::Cut);
+        }
+        if !self.said.over {
+            self.said.end(false);
+        }
+        Ok(())
+    }
+
+    fn read(&mut self, raw: Raw) -> Result<(), Fault> {
+        let (mut frame, name) = Frame::new(self.framing, raw);
+        let data = frame.data().clone();
+        let document = match data.first() {
+            Some(b'{' | b'[') if &*data != b"[DONE]" => Some(Document::read(data.clone())?),
+            _ => None,
+        };
+        let data = match &document {
+            Some(document) => Data::Json(document),
+            None if data.is_empty() => Data::None,
+            None => Data::Word(&data),
+        };
+        if !matches!(data, Data::None) {
+            self.format.read(&Event { name: name.as_deref(), data }, &mut self.said, &mut frame)?;
+        }
+        self.held.push_back(frame);
+        Ok(())
+    }
+
+    /// True once the protocol's own end, or the upstream's error event, has come.
+    pub fn is_over(&self) -> bool {
+        self.said.over
+    }
+
+    /// The upstream has told of an error of its own. Its event is a frame like others: it leaves behind what came
+    /// before it.
+    pub fn upstream_error(&self) -> bool {
+        self.said.error
+    }
+
+    /// The texts; the index is the [`TrackId`]. A track is there once its first character has come.
+    pub fn tracks(&self) -> &[Track] {
+        &self.said.tracks
+    }
+
+    /// The tool calls; the index is the [`CallId`]. Arguments are shown once a call is complete.
+    pub fn calls(&self) -> &[Call] {
+        &self.said.calls
+    }
+
+    /// The indexes of the choices that have come.
+    pub fn choices(&self) -> impl Iterator<Item = u32> + '_ {
+        self.said.choices.keys().copied()
+    }
+
+    /// Why the model stopped, by the upstream's word.
+    pub fn done_reason(&self, choice: u32) -> Option<&str> {
+        self.said.choices.get(&choice)?.stop.as_deref()
+    }
+
+    /// Tokens used, by the upstream's names.
+    pub fn usage(&self) -> Option<&Value> {
+        self.said.usage.as_ref()
+    }
+
+    /// Text of the track up to `upto` may leave, as it came or was replaced. An offset inside of a character is that of
+    /// its beginning.
+    pub fn allow(&mut self, track: TrackId, upto: usize) {
+        self.said.allow(track, upto);
+        self.look_again();
+    }
+
+    /// Puts `text` in place of `range`, which must not have been allowed. An empty range inserts: into the frame that
+    /// ends or begins there, or else into one that is made; it leaves as soon as its offset is allowed (again).
+    pub fn replace(&mut self, track: TrackId, range: Range<usize>, text: &str) -> Result<(), Unheld> {
+        let span = Span { track, range };
+        self.format.can_replace(&self.said, &span, text)?;
+        self.said.replace(track, span.range, text)?;
+        self.look_again();
+        Ok(())
+    }
+
+    /// The track of a choice and kind, made where the answer has no such text. What is inserted into an empty track
+    /// leaves in a frame that is made.
+    pub fn add_track(&mut self, choice: u32, kind: TrackKind) -> Result<TrackId, Unheld> {
+        self.format.can_add(&self.said, choice, kind)?;
+        let ended = self.said.over || self.said.choice(choice).over;
+        let id = self.said.track(choice, kind);
+        if let Some(track) = self.said.tracks.get_mut(id.0) {
+            track.ended |= ended;
+        }
+        Ok(id)
+    }
+
+    /// Decides on a call. It can be decided anew as long as no part of it has left.
+    pub fn decide(&mut self, call: CallId, fate: Fate<'_>) -> Result<(), Unheld> {
+        self.said.decide(call, fate)?;
+        self.look_again();
+        Ok(())
+    }
+
+    /// Puts a `hook` note into the event that ends a choice, of a stream that goes on. The first one stays.
+    pub fn note(&mut self, hook: HookNote) {
+        self.said.note.get_or_insert(hook);
+    }
+
+    /// Whether anything that the model said, or an end, has been let go or would be with the next [`Relay::take`]. What
+    /// comes before it (roles, pings) is nothing to begin an answer with.
+    pub fn speaks(&mut self) -> bool {
+        self.settle();
+        self.spoke
+    }
+
+    /// What may leave now, in order; as few pieces as there are without a copy. None: nothing may leave.
+    pub fn take(&mut self) -> Option<Bytes> {
+        self.settle();
+        self.out.pop_front().map(|out| match out {
+            Out::Came(raw) => raw.into_bytes(),
+            Out::Made(bytes) => bytes.into(),
+        })
+    }
+
+    /// Bytes of frames and texts that are kept.
+    pub fn held(&self) -> usize {
+        self.held.iter().map(Frame::weight).sum::<usize>() + self.splitter.held() + self.said.held()
+    }
+
+    /// Drops what is held and ends the stream as its protocol does on a refusal: what may leave already, then
+    /// everything up to the protocol's last byte. The message that the client has gathered is what was let go.
+    pub fn block(&mut self, refusal: &Block<'_>) -> Bytes {
+        self.close(|format, said| format.block(said, refusal))
+    }
+
+    /// Drops what is held and ends the stream with an error event of its protocol.
+    pub fn fail(&mut self, kind: ErrorKind, message: &str, request_id: &str) -> Bytes {
+        self.close(|format, said| format.fail(said, kind, message, request_id))
+    }
+
+    fn close(&mut self, end: impl FnOnce(&mut dyn Format, &Said) -> Vec<u8>) -> Bytes {
+        if self.closed {
+            return Bytes::new();
+        }
+        self.settle();
+        let mut bytes = Vec::new();
+        for out in self.out.drain(..) {
+            match out {
+                Out::Came(raw) => bytes.extend_from_slice(raw.bytes()),
+                Out::Made(made) => bytes.extend_from_slice(&made),
+            }
+        }
+        bytes.extend(end(&mut *self.format, &self.said));
+        self.closed = true;
+        self.held.clear();
+        bytes.into()
+    }
+
+    /// A decision may free frames that were found to wait.
+    fn look_again(&mut self) {
+        self.looked = 0;
+        self.barred.clear();
+    }
+
+    /// Lets go what is decided.
+    fn settle(&mut self) {
+        while let Some(frame) = self.held.get(self.looked).filter(|_| !self.closed) {
+            let lane = frame.lane;
+            if self.barred.iter().any(|barred| barred.crosses(lane)) || !frame.is_ready(&self.said) {
+                if !self.barred.contains(&lane) {
+                    self.barred.push(lane);
+                }
+                self.looked += 1;
+                continue;
+            }
+            if self.said.changed && frame.ends(None) {
+                self.insert();
+            }
+            if let Some(frame) = self.held.remove(self.looked) {
+                self.spoke |= frame.speaks;
+                self.leave(frame);
+            }
+        }
+        if self.said.changed && !self.closed {
+            self.insert();
+        }
+        self.forget();
+    }
+
+    fn leave(&mut self, frame: Frame) {
+        match self.format.leave(&frame, &mut self.said) {
+            Leaving::AsCame => {
+                let raw = frame.into_raw();
+                let joined = match self.out.back_mut() {
+                    Some(Out::Came(last)) => last.join(&raw),
+                    _ => false,
+                };
+                if !joined {
+                    self.out.push_back(Out::Came(raw));
+                }
+            }
+            Leaving::Made(bytes) => self.made(bytes),
+            Leaving::Dropped => {}
+        }
+    }
+
+    fn made(&mut self, bytes: Vec<u8>) {
+        match self.out.back_mut() {
+            Some(Out::Made(last)) => last.extend_from_slice(&bytes),
+            _ => self.out.push_back(Out::Made(bytes)),
+        }
+    }
+
+    /// Makes frames for insertions where none is left that could carry them.
+    fn insert(&mut self) {
+        for id in (0..self.said.tracks.len()).map(TrackId) {
+            while let Some(offset) = self.said.loose(id) {
+                if !self.can_insert(id, offset) {
+                    break;
+                }
+                let made = self.format.insertion(&mut self.said, &Span { track: id, range: offset..offset });
+                if made.is_empty() {
+                    break;
+                }
+                self.spoke = true;
+                self.made(made);
+            }
+        }
+    }
+
+    /// Whether no frame is left that carries an insertion, and none that must stand before it.
+    fn can_insert(&self, id: TrackId, offset: usize) -> bool {
+        let Some(track) = self.said.tracks.get(id.0) else { return false };
+        let lane = Lane::Track(track.choice, track.kind);
+        let next = self.held.iter().find(|frame| frame.lane.crosses(lane));
+        let carries = |part: &Part| match part {
+            Part::Piece { span, .. } => span.track == id && span.range.end >= offset,
+            _ => false,
+        };
+        next.is_none_or(|frame| frame.ends(Some(track.choice)))
+            && !self.held.iter().any(|frame| frame.parts.iter().any(carries))
+    }
+
+    fn forget(&mut self) {
+        for id in (0..self.said.tracks.len()).map(TrackId) {
+            if !self.said.is_long(id) {
+                continue;
+            }
+            let start = self.held.iter().flat_map(|frame| &frame.parts).find_map(|part| match part {
+                Part::Piece { span, .. } | Part::Copy { span, .. } | Part::Echo { span, .. } if span.track == id => {
+                    Some(span.range.start)
+                }
+                _ => None,
+            });
+            self.said.forget(id, start.unwrap_or(usize::MAX));
+        }
+    }
+}
