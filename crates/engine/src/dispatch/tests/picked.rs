@@ -4,7 +4,7 @@ use super::*;
 
 /// A verdict of the hooks of these names.
 async fn picked(executor: &Executor, event: Event, input: &Input, names: &[&str]) -> Verdict {
-    let pick = |definition: &HookDefinition| names.contains(&definition.display_name());
+    let pick = |hook: &crate::Selected<'_>| names.contains(&&**hook.name);
     executor.dispatch_some(event, input, &CancellationToken::new(), &|_| Ok(()), &pick).await
 }
 
