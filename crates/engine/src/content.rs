@@ -7,6 +7,7 @@
 mod digest;
 mod memory;
 
+use std::iter::repeat_n;
 use std::sync::{Arc, OnceLock};
 
 use gatehook_events::{Event, Input, Message, Output, Permission, PermissionDecision};
@@ -20,32 +21,49 @@ use digest::Digest;
 use memory::Key;
 pub(crate) use memory::{Judged, Memory};
 
+/// How many messages are digested together. What stands far back in a conversation is known by its blocks, each by one
+/// digest and one look; a block of which anything is new is looked at message by message.
+const BLOCK: usize = 16;
+
 /// The digests of one input, each made on first use, for all hooks that it is shown to.
 #[derive(Debug, Default)]
 pub(crate) struct Digests {
-    messages: OnceLock<Vec<Digest>>,
+    /// Of each full block.
+    blocks: OnceLock<Vec<Digest>>,
+    /// Of each message.
+    messages: OnceLock<Vec<OnceLock<Digest>>>,
     surroundings: OnceLock<Option<Digest>>,
 }
 
 impl Digests {
-    fn messages(&self, messages: &[Message]) -> &[Digest] {
-        self.messages.get_or_init(|| messages.iter().map(Digest::of_message).collect())
+    fn blocks(&self, messages: &[Message]) -> &[Digest] {
+        self.blocks.get_or_init(|| messages.chunks_exact(BLOCK).map(Digest::of_messages).collect())
+    }
+
+    fn message(&self, messages: &[Message], place: usize) -> Option<Digest> {
+        let all = self.messages.get_or_init(|| vec![OnceLock::new(); messages.len()]);
+        let (slot, message) = (all.get(place)?, messages.get(place)?);
+        Some(*slot.get_or_init(|| Digest::of_messages(std::slice::from_ref(message))))
     }
 
     fn surroundings(&self, input: &Input) -> Option<Digest> {
         *self.surroundings.get_or_init(|| Digest::of_surroundings(input))
     }
 
-    /// After a rewrite. Messages that stayed as they were keep their digests.
+    /// After a rewrite. Blocks that stayed as they were keep their digests.
     pub(crate) fn rewritten(self, before: &Input, after: &Input) -> Self {
-        let (before, after) = (before.messages.as_deref(), after.messages.as_deref());
-        let known = self.messages.into_inner().zip(before).zip(after);
-        let Some(((digests, before), after)) = known.filter(|((_, before), after)| before.len() == after.len()) else {
-            return Self { messages: OnceLock::new(), surroundings: self.surroundings };
+        let digests = Self { surroundings: self.surroundings, ..Self::default() };
+        let (Some(before), Some(after)) = (before.messages.as_deref(), after.messages.as_deref()) else {
+            return digests;
         };
-        let each = digests.into_iter().zip(before.iter().zip(after));
-        let digests = each.map(|(digest, (old, new))| if old == new { digest } else { Digest::of_message(new) });
-        Self { messages: OnceLock::from(digests.collect::<Vec<_>>()), surroundings: self.surroundings }
+        let known = self.blocks.into_inner().unwrap_or_default();
+        let blocks = known.into_iter().zip(before.chunks_exact(BLOCK)).map(Some).chain(std::iter::repeat(None));
+        let of_block = |(known, block): (Option<(Digest, &[Message])>, &[Message])| match known {
+            Some((digest, before)) if before == block => digest,
+            _ => Digest::of_messages(block),
+        };
+        let blocks: Vec<Digest> = blocks.zip(after.chunks_exact(BLOCK)).map(of_block).collect();
+        Self { blocks: OnceLock::from(blocks), ..digests }
     }
 }
 
@@ -89,15 +107,21 @@ impl Recall {
         }
         let surroundings = if self.by == By::Content { Digest::NONE } else { digests.surroundings(input)? };
         let key = |content| Key { content, surroundings };
-        let keys: Vec<Key> = match event {
-            Event::ToolResponseTransform => vec![key(Digest::of_value(input.tool_response.as_deref()?))],
-            _ => digests.messages(input.messages.as_deref()?).iter().copied().map(key).collect(),
-        };
-        if keys.is_empty() {
-            return None;
+        let mut known = Known { recall: self, event, judged: Vec::new(), keys: Vec::new(), blocks: Vec::new() };
+        match event {
+            Event::ToolResponseTransform => known.alone(key(Digest::of_value(input.tool_response.as_deref()?))),
+            _ => {
+                let messages = input.messages.as_deref().filter(|messages| !messages.is_empty())?;
+                let blocks: Vec<Key> = digests.blocks(messages).iter().copied().map(key).collect();
+                known.blocks(messages.len(), blocks, |place| digests.message(messages, place).map(key));
+            }
         }
-        let judged = self.memory.recall(keys.iter().copied());
-        Some(Known { recall: self, event, keys, judged })
+        for ((place, _), found) in known.keys.iter().zip(self.memory.recall(known.keys.iter().map(|(_, key)| *key))) {
+            if let Some(judged) = known.judged.get_mut(*place) {
+                *judged = found;
+            }
+        }
+        Some(known)
     }
 }
 
@@ -105,9 +129,12 @@ impl Recall {
 pub(crate) struct Known<'a> {
     recall: &'a Recall,
     event: Event,
-    keys: Vec<Key>,
-    /// `None` is new.
+    /// What was said of each; `None` is new.
     judged: Vec<Option<Judged>>,
+    /// The contents that were looked for one by one, by their places.
+    keys: Vec<(usize, Key)>,
+    /// The full blocks that were not known, by the place of their first message.
+    blocks: Vec<(usize, Key)>,
 }
 
 /// What is to be remembered once the verdict is taken.
@@ -117,6 +144,32 @@ pub(crate) type Learned = Vec<(Key, Judged)>;
 pub(crate) struct Unmapped;
 
 impl Known<'_> {
+    /// One content.
+    fn alone(&mut self, key: Key) {
+        self.judged.push(None);
+        self.keys.push((0, key));
+    }
+
+    /// Messages, as far as they stand in blocks that are known; the others by their keys.
+    fn blocks(&mut self, messages: usize, blocks: Vec<Key>, key: impl Fn(usize) -> Option<Key>) {
+        let found = self.recall.memory.recall(blocks.iter().copied());
+        for (block, found) in blocks.into_iter().zip(found) {
+            let first = self.judged.len();
+            match found {
+                Some(Judged::Block(each)) => self.judged.extend(each.iter().cloned().map(Some)),
+                Some(_) => self.judged.extend(repeat_n(Some(Judged::Passed), BLOCK)),
+                None => {
+                    self.blocks.push((first, block));
+                    self.keys.extend((first..first + BLOCK).filter_map(|place| Some((place, key(place)?))));
+                    self.judged.extend(repeat_n(None, BLOCK));
+                }
+            }
+        }
+        let first = self.judged.len();
+        self.keys.extend((first..messages).filter_map(|place| Some((place, key(place)?))));
+        self.judged.resize(messages, None);
+    }
+
     fn is_new(&self) -> bool {
         self.judged.iter().all(Option::is_none)
     }
@@ -132,27 +185,24 @@ impl Known<'_> {
         if self.is_new() {
             return None;
         }
+        Some(Input { messages: Some(self.new(input).cloned().collect()), ..input.clone() })
+    }
+
+    /// The messages that are new.
+    fn new<'i>(&'i self, input: &'i Input) -> impl Iterator<Item = &'i Message> {
         let each = input.messages.iter().flat_map(|messages| messages.iter()).zip(&self.judged);
-        let new = each.filter(|(_, judged)| judged.is_none()).map(|(message, _)| message.clone());
-        Some(Input { messages: Some(new.collect()), ..input.clone() })
+        each.filter(|(_, judged)| judged.is_none()).map(|(message, _)| message)
     }
 
-    /// Takes everything for new: the hook is asked for all of it, and what it had judged is forgotten.
-    pub(crate) fn forget(&mut self) {
-        self.recall.memory.forget(&self.keys);
+    /// Takes everything for new: the hook is asked for all of it.
+    pub(crate) fn set_aside(&mut self) {
         self.judged.iter_mut().for_each(|judged| *judged = None);
-    }
-
-    /// What the hook said before, where nothing is new.
-    pub(crate) fn answer(&self, input: &Input) -> Answer {
-        let mut answer = Answer::nothing();
-        // Without anything new there is nothing that could not be put back.
-        let _ = self.complete(&mut answer, input);
-        answer
+        self.keys.clear();
+        self.blocks.clear();
     }
 
     /// Puts what was remembered into the answer on a part of the input; says what it teaches.
-    pub(crate) fn complete(&self, answer: &mut Answer, input: &Input) -> Result<Learned, Unmapped> {
+    pub(crate) fn complete(&mut self, answer: &mut Answer, input: &Input) -> Result<Learned, Unmapped> {
         let is_plain = match &answer.said {
             Said::Nothing => true,
             Said::Output(output) if !lets_pass(output) => return Ok(Learned::new()),
@@ -167,7 +217,8 @@ impl Known<'_> {
     }
 
     fn complete_response(&self, answer: &mut Answer) -> Learned {
-        let Some(key) = self.keys.first() else { return Learned::new() };
+        let specific = answer.output().and_then(|output| output.hook_specific_output.as_ref());
+        let updated = specific.and_then(|specific| specific.updated_tool_response.clone());
         match self.judged.first() {
             Some(Some(Judged::Response(response))) => {
                 let response = response.as_ref().clone();
@@ -178,54 +229,61 @@ impl Known<'_> {
             }
             Some(Some(_)) => Learned::new(),
             Some(None) | None => {
-                let specific = answer.output().and_then(|output| output.hook_specific_output.as_ref());
-                let updated = specific.and_then(|specific| specific.updated_tool_response.clone());
-                vec![(*key, updated.map_or(Judged::Passed, |response| Judged::Response(Arc::new(response))))]
+                let judged = updated.map_or(Judged::Passed, |response| Judged::Response(Arc::new(response)));
+                self.keys.iter().map(|(_, key)| (*key, judged.clone())).collect()
             }
         }
     }
 
-    fn complete_messages(&self, answer: &mut Answer, input: &Input) -> Result<Learned, Unmapped> {
+    fn complete_messages(&mut self, answer: &mut Answer, input: &Input) -> Result<Learned, Unmapped> {
         let messages = input.messages.as_deref().unwrap_or_default();
         let given = answer.output().and_then(take_messages);
-        let new =
-            || messages.iter().zip(&self.judged).filter(|(_, judged)| judged.is_none()).map(|(message, _)| message);
-        if let Some(given) = &given
-            && !(given.len() == new().count() && given.iter().zip(new()).all(|(given, new)| given.role == new.role))
-        {
-            if !self.is_new() {
+        if let Some(given) = &given {
+            let fits = |(given, new): (&Message, &Message)| given.role == new.role;
+            let is_mapped = given.len() == self.new(input).count() && given.iter().zip(self.new(input)).all(fits);
+            if !is_mapped && self.is_new() {
+                let given = given.clone();
+                answer.change(|output| output.messages = Some(given));
+                return Ok(Learned::new());
+            }
+            if !is_mapped {
                 return Err(Unmapped);
             }
-            let given = given.clone();
-            answer.change(|output| output.messages = Some(given));
-            return Ok(Learned::new());
         }
-        let mut learned = Learned::new();
-        let mut rewritten = given.is_some();
-        let mut given = given.map(Vec::into_iter);
-        let mut complete = Vec::with_capacity(messages.len());
-        for ((message, judged), key) in messages.iter().zip(&self.judged).zip(&self.keys) {
-            complete.push(match judged {
-                None => {
-                    let now = given.as_mut().and_then(Iterator::next).filter(|now| now != message);
-                    let judged = now.as_ref().map_or(Judged::Passed, |now| Judged::Message(Arc::new(now.clone())));
-                    learned.push((*key, judged));
-                    now.unwrap_or_else(|| message.clone())
-                }
-                Some(Judged::Message(before)) => {
-                    rewritten = true;
-                    before.as_ref().clone()
-                }
-                Some(Judged::Passed | Judged::Response(_)) => message.clone(),
-            });
-        }
-        if rewritten {
+        let is_given = given.is_some();
+        let learned = self.judge(messages, given.unwrap_or_default());
+        if is_given || self.judged.iter().flatten().any(|judged| *judged != Judged::Passed) {
+            let now = |(message, judged): (&Message, &Option<Judged>)| match judged {
+                Some(Judged::Message(now)) => now.as_ref().clone(),
+                _ => message.clone(),
+            };
+            let messages = messages.iter().zip(&self.judged).map(now).collect();
             answer.change(|output| {
-                output.messages = Some(complete);
+                output.messages = Some(messages);
                 output.permission = is_inference(self.event).then_some(Permission::Modify);
             });
         }
         Ok(learned)
+    }
+
+    /// Takes what was given for the new messages, in their order; nothing is given where they pass.
+    fn judge(&mut self, messages: &[Message], given: Vec<Message>) -> Learned {
+        let mut given = given.into_iter();
+        for (message, judged) in messages.iter().zip(&mut self.judged) {
+            judged.get_or_insert_with(|| match given.next() {
+                Some(now) if now != *message => Judged::Message(Arc::new(now)),
+                _ => Judged::Passed,
+            });
+        }
+        let said = |place: usize| self.judged.get(place).cloned().flatten();
+        let alone = self.keys.iter().filter_map(|(place, key)| Some((*key, said(*place)?)));
+        let blocks = self.blocks.iter().filter_map(|(first, key)| {
+            let block: Option<Vec<Judged>> = (*first..first + BLOCK).map(said).collect();
+            let block = block?;
+            let passed = block.iter().all(|judged| *judged == Judged::Passed);
+            Some((*key, if passed { Judged::Passed } else { Judged::Block(block.into()) }))
+        });
+        alone.chain(blocks).collect()
     }
 }
 
@@ -266,7 +324,7 @@ impl Hook {
         let known = self.recall.as_ref().and_then(|recall| recall.look_up(event, input, digests));
         let Some(known) = known else { return true };
         let is_new = !known.is_settled();
-        self.learn(known.keys.into_iter().map(|key| (key, Judged::Passed)).collect());
+        self.learn(known.keys.into_iter().map(|(_, key)| (key, Judged::Passed)).collect());
         is_new
     }
 

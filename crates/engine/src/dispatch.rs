@@ -122,8 +122,10 @@ impl Dispatch<'_> {
             return Ran { hook, answer, duration: start.elapsed(), recalled: false, learned: Learned::new() };
         };
         if known.is_settled() {
-            let answer = known.answer(input);
-            return Ran { hook, answer, duration: start.elapsed(), recalled: true, learned: Learned::new() };
+            let mut answer = Answer::nothing();
+            // Nothing was asked, so there is nothing that could not be put back.
+            let learned = known.complete(&mut answer, input).unwrap_or_default();
+            return Ran { hook, answer, duration: start.elapsed(), recalled: true, learned };
         }
         let mut part = known.part(input).map(|part| (part, Shown::new(self.event, self.inner.cwd.clone())));
         loop {
@@ -132,7 +134,7 @@ impl Dispatch<'_> {
             match known.complete(&mut answer, input) {
                 Ok(learned) => return Ran { hook, answer, duration: start.elapsed(), recalled: false, learned },
                 Err(Unmapped) => {
-                    known.forget();
+                    known.set_aside();
                     part = None;
                 }
             }

@@ -26,10 +26,10 @@ impl Digest {
     /// Of nothing.
     pub(super) const NONE: Self = Self([0, 0]);
 
-    /// Of all fields of a message.
-    pub(super) fn of_message(message: &Message) -> Self {
+    /// Of all fields of these messages.
+    pub(super) fn of_messages(messages: &[Message]) -> Self {
         let mut writer = Writer::new();
-        writer.message(message);
+        messages.iter().for_each(|message| writer.message(message));
         writer.finish()
     }
 
@@ -61,25 +61,49 @@ impl Digest {
 }
 
 /// Writes contents so that no two of them give the same bytes: whatever has a length says it before.
-struct Writer(HighwayHasher);
+struct Writer {
+    hasher: HighwayHasher,
+    /// What is too short to be hashed by itself.
+    short: Vec<u8>,
+}
+
+/// What the hasher takes at once; it is faster where each piece begins with one.
+const PACKET: usize = 32;
+/// From here on a text is worth a piece of its own.
+const LONG: usize = 256;
 
 impl Writer {
     fn new() -> Self {
-        Self(HighwayHasher::new(Key(*KEY)))
+        Self { hasher: HighwayHasher::new(Key(*KEY)), short: Vec::with_capacity(4 * LONG) }
     }
 
-    fn finish(self) -> Digest {
-        Digest(self.0.finalize128())
+    fn finish(mut self) -> Digest {
+        self.hasher.append(&self.short);
+        Digest(self.hasher.finalize128())
     }
 
     fn words<const N: usize>(&mut self, words: [usize; N]) {
         let words = words.map(|word| (word as u64).to_le_bytes());
-        self.0.append(words.as_flattened());
+        self.short.extend_from_slice(words.as_flattened());
+    }
+
+    /// Bytes whose number was said.
+    fn raw(&mut self, bytes: &[u8]) {
+        if bytes.len() < LONG {
+            self.short.extend_from_slice(bytes);
+            return;
+        }
+        self.short.resize(self.short.len().next_multiple_of(PACKET), 0);
+        self.hasher.append(&self.short);
+        let (packets, rest) = bytes.split_at(bytes.len() - bytes.len() % PACKET);
+        self.hasher.append(packets);
+        self.short.clear();
+        self.short.extend_from_slice(rest);
     }
 
     fn bytes(&mut self, bytes: &[u8]) {
         self.words([bytes.len()]);
-        self.0.append(bytes);
+        self.raw(bytes);
     }
 
     fn message(&mut self, message: &Message) {
@@ -90,7 +114,7 @@ impl Writer {
         let calls = tool_calls.as_ref().map_or(0, |calls| calls.len() + 1);
         let shown = images.as_ref().map_or(0, |images| images.len() + 1);
         self.words([a, b, c, d, e, calls, shown, extra.len()]);
-        texts.into_iter().flatten().for_each(|text| self.0.append(text.as_bytes()));
+        texts.into_iter().flatten().for_each(|text| self.raw(text.as_bytes()));
         tool_calls.iter().flatten().for_each(|call| self.call(call));
         images.iter().flatten().for_each(|image| self.image(image));
         self.entries(extra);
@@ -101,7 +125,7 @@ impl Writer {
         let texts = [id.as_ref(), Some(kind), Some(name), Some(arguments)];
         let [a, b, c, d] = texts.map(|text| text.map_or(0, |text| text.len() + 1));
         self.words([a, b, c, d, extra.len()]);
-        texts.into_iter().flatten().for_each(|text| self.0.append(text.as_bytes()));
+        texts.into_iter().flatten().for_each(|text| self.raw(text.as_bytes()));
         self.entries(extra);
     }
 
@@ -109,9 +133,9 @@ impl Writer {
         let Image { sha256, media_type, bytes, data } = image;
         self.bytes(sha256.as_bytes());
         self.bytes(media_type.as_bytes());
-        self.0.append(&bytes.to_le_bytes());
+        self.short.extend_from_slice(&bytes.to_le_bytes());
         self.words([data.as_ref().map_or(0, |data| data.len() + 1)]);
-        data.iter().for_each(|data| self.0.append(data.as_bytes()));
+        data.iter().for_each(|data| self.raw(data.as_bytes()));
     }
 
     fn entries(&mut self, map: &Map<String, Value>) {
@@ -131,7 +155,7 @@ impl Writer {
             }
             Value::String(text) => {
                 self.words([3, text.len()]);
-                self.0.append(text.as_bytes());
+                self.raw(text.as_bytes());
             }
             Value::Array(items) => {
                 self.words([4, items.len()]);
@@ -188,7 +212,11 @@ mod tests {
         ];
         for (place, one) in messages.iter().enumerate() {
             for other in messages.iter().skip(place + 1) {
-                assert_ne!(Digest::of_message(&message(one)), Digest::of_message(&message(other)), "{one} {other}");
+                assert_ne!(
+                    Digest::of_messages(&[message(one)]),
+                    Digest::of_messages(&[message(other)]),
+                    "{one} {other}"
+                );
             }
         }
     }
@@ -214,11 +242,46 @@ mod tests {
         }
     }
 
+    /// What the writer hashes, for contents of which one is the whole of the other and something more.
+    #[test]
+    fn where_a_text_ends_makes_a_difference() {
+        let long = "x".repeat(LONG);
+        let list = [
+            vec![Message::new("user", &long)],
+            vec![Message::new("user", &format!("{long}\0"))],
+            vec![Message::new("user", &long), Message::default()],
+            vec![Message::new("user", &long), Message::new("", "")],
+            vec![Message::new("user", &long), Message::new("user", &long)],
+            vec![Message::new("user", &format!("{long}{long}"))],
+            vec![],
+            vec![Message::default()],
+        ];
+        for (place, one) in list.iter().enumerate() {
+            for other in list.iter().skip(place + 1) {
+                assert_ne!(Digest::of_messages(one), Digest::of_messages(other), "{one:?} {other:?}");
+            }
+        }
+    }
+
+    fn any_text() -> impl Strategy<Value = Option<String>> {
+        prop::option::of((0..3_usize, ".{0,3}").prop_map(|(long, end)| "x".repeat(long * (LONG - 1)) + &end))
+    }
+
     proptest! {
         #[test]
-        fn a_digest_depends_on_nothing_but_the_content(role in ".{0,3}", content in prop::option::of(".{0,40}")) {
-            let json = json!({"role": role, "content": content});
-            prop_assert_eq!(Digest::of_message(&message(&json)), Digest::of_message(&message(&json)));
+        fn digests_are_equal_where_the_contents_are(texts in prop::collection::vec((any_text(), any_text()), 0..3),
+                                                    others in prop::collection::vec((any_text(), any_text()), 0..3)) {
+            let messages = |texts: &[(Option<String>, Option<String>)]| -> Vec<Message> {
+                let message = |(content, name): &(Option<String>, Option<String>)| Message {
+                    content: content.as_deref().map(Into::into),
+                    name: name.as_deref().map(Into::into),
+                    ..Message::default()
+                };
+                texts.iter().map(message).collect()
+            };
+            let (one, same, other) = (messages(&texts), messages(&texts), messages(&others));
+            prop_assert_eq!(Digest::of_messages(&one), Digest::of_messages(&same));
+            prop_assert_eq!(Digest::of_messages(&one) == Digest::of_messages(&other), one == other);
         }
     }
 }

@@ -33,6 +33,8 @@ pub(crate) enum Judged {
     Message(Arc<Message>),
     /// It put this tool result in its place.
     Response(Arc<Value>),
+    /// What it said of each message of a block, where it rewrote any.
+    Block(Arc<[Judged]>),
 }
 
 /// Half of the entries that are remembered. A full memory takes about 5 MiB for each hook, and what was rewritten.
@@ -69,15 +71,6 @@ impl Memory {
         let mut halves = self.halves.lock().unwrap_or_else(PoisonError::into_inner);
         learned.into_iter().for_each(|(key, judged)| halves.insert(key, judged));
     }
-
-    /// Forgets these.
-    pub(super) fn forget(&self, keys: &[Key]) {
-        let mut halves = self.halves.lock().unwrap_or_else(PoisonError::into_inner);
-        for key in keys {
-            halves.young.remove(key);
-            halves.old.remove(key);
-        }
-    }
 }
 
 impl Halves {
@@ -111,6 +104,7 @@ fn size(judged: &Judged) -> usize {
         Judged::Passed => 0,
         Judged::Message(message) => 256 + of_message(message),
         Judged::Response(value) => 32 + of_value(value),
+        Judged::Block(block) => block.iter().map(|judged| 32 + size(judged)).sum(),
     }
 }
 
@@ -213,7 +207,5 @@ mod tests {
         memory.learn(vec![(key(0), Judged::Passed)]);
         let elsewhere = Key { surroundings: Digest([7, 7]), ..key(0) };
         assert_eq!(memory.recall([elsewhere].into_iter()), [None]);
-        memory.forget(&[key(0)]);
-        assert!(!knows(&memory, 0));
     }
 }

@@ -172,7 +172,8 @@ async fn a_hook_whose_reply_cannot_be_put_back_is_asked_for_the_whole_and_rememb
         assert_eq!(texts(&verdict).unwrap().last().unwrap() == "more", turn.len() == 3, "{turn:?}");
     }
     let whole = vec!["a", "secret", "extra"];
-    assert_eq!(*runs.lock().unwrap(), [vec!["a", "secret"], vec!["extra"], whole.clone(), whole]);
+    let runs = runs.lock().unwrap();
+    assert_eq!(*runs, [vec!["a", "secret"], vec!["extra"], whole.clone(), vec!["extra"], whole]);
 }
 
 #[tokio::test]
@@ -319,7 +320,7 @@ fn any_turns() -> impl Strategy<Value = Vec<Vec<&'static str>>> {
         3 => prop_oneof![Just("secret 1"), Just("secret 2")],
         1 => prop_oneof![Just("bad"), Just("odd"), Just("broken"), Just("noted"), Just("extra")],
     ];
-    let turn = (0..4_usize, prop::collection::vec(word, 0..4));
+    let turn = (0..4_usize, prop::collection::vec(word, 0..12));
     prop::collection::vec(turn, 1..8).prop_map(|turns| {
         let mut all: Vec<Vec<&str>> = Vec::new();
         for (back, new) in turns {
@@ -355,19 +356,42 @@ proptest! {
     }
 }
 
-#[test]
-fn digests_of_messages_that_stay_are_kept_over_a_rewrite() {
-    let before = conversation(&["a", "b"]);
-    let digests = Digests::default();
-    let first = digests.messages(before.messages.as_deref().unwrap()).to_vec();
-    for (after, kept) in [(vec!["a", "x"], 1), (vec!["a", "b"], 2), (vec!["x"], 0), (vec![], 0)] {
-        let after = conversation(&after);
-        let messages = after.messages.as_deref().unwrap();
-        let digests = Digests { messages: OnceLock::from(first.clone()), ..Digests::default() };
-        let now = digests.rewritten(&before, &after).messages(messages).to_vec();
-        assert_eq!(now, Digests::default().messages(messages), "{messages:?}");
-        assert_eq!(now.iter().zip(&first).filter(|(now, first)| now == first).count(), kept, "{messages:?}");
+#[tokio::test]
+async fn blocks_of_messages_are_known_by_one_look() {
+    let (executor, runs) = guarded();
+    let texts: Vec<String> = (0..BLOCK * 3 + 5).map(|number| format!("secret {number}")).collect();
+    let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
+    for (turn, new) in [(BLOCK + 3, BLOCK + 3), (BLOCK * 3, BLOCK * 2 - 3), (BLOCK * 3 + 5, 5), (BLOCK * 2, 0)] {
+        let turn = texts.get(..turn).unwrap();
+        let verdict = judged(&executor, Event::PreInference, &conversation(turn)).await;
+        let wanted: Vec<String> = turn.iter().map(|text| text.replace("secret", "***")).collect();
+        assert_eq!(self::texts(&verdict), Some(wanted));
+        assert_eq!(std::mem::take(&mut *runs.lock().unwrap()).concat().len(), new);
     }
-    let nothing: Value = json!(null);
-    assert_ne!(Digest::of_value(&nothing), Digest::NONE);
+    // One message of a known block is another one.
+    let mut turn = texts.clone();
+    turn[BLOCK + 1] = "other";
+    judged(&executor, Event::PreInference, &conversation(&turn)).await;
+    assert_eq!(*runs.lock().unwrap(), [["other"]]);
+}
+
+#[test]
+fn digests_after_a_rewrite_are_those_of_what_was_rewritten() {
+    let texts = |rewritten: &[usize], count: usize| -> Input {
+        let text = |place| if rewritten.contains(&place) { "new".to_owned() } else { place.to_string() };
+        let messages = (0..count).map(|place| Message::new("user", &text(place))).collect();
+        Input { messages: Some(messages), ..Input::default() }
+    };
+    let before = texts(&[], BLOCK * 3);
+    for after in
+        [texts(&[], BLOCK * 3), texts(&[BLOCK + 2], BLOCK * 3), texts(&[], BLOCK * 5), texts(&[1], 3), texts(&[], 0)]
+    {
+        let digests = Digests::default();
+        digests.blocks(before.messages.as_deref().unwrap());
+        digests.message(before.messages.as_deref().unwrap(), 1);
+        let digests = digests.rewritten(&before, &after);
+        let messages = after.messages.as_deref().unwrap();
+        assert_eq!(digests.blocks(messages), Digests::default().blocks(messages), "{}", messages.len());
+        assert_eq!(digests.message(messages, 1), Digests::default().message(messages, 1), "{}", messages.len());
+    }
 }
