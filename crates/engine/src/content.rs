@@ -185,11 +185,11 @@ impl Known<'_> {
         if self.is_new() {
             return None;
         }
-        Some(Input { messages: Some(self.new(input).cloned().collect()), ..input.clone() })
+        Some(Input { messages: Some(self.unjudged(input).cloned().collect()), ..input.clone() })
     }
 
     /// The messages that are new.
-    fn new<'i>(&'i self, input: &'i Input) -> impl Iterator<Item = &'i Message> {
+    fn unjudged<'i>(&'i self, input: &'i Input) -> impl Iterator<Item = &'i Message> {
         let each = input.messages.iter().flat_map(|messages| messages.iter()).zip(&self.judged);
         each.filter(|(_, judged)| judged.is_none()).map(|(message, _)| message)
     }
@@ -240,7 +240,8 @@ impl Known<'_> {
         let given = answer.output().and_then(take_messages);
         if let Some(given) = &given {
             let fits = |(given, new): (&Message, &Message)| given.role == new.role;
-            let is_mapped = given.len() == self.new(input).count() && given.iter().zip(self.new(input)).all(fits);
+            let is_mapped =
+                given.len() == self.unjudged(input).count() && given.iter().zip(self.unjudged(input)).all(fits);
             if !is_mapped && self.is_new() {
                 let given = given.clone();
                 answer.change(|output| output.messages = Some(given));

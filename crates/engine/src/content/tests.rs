@@ -2,7 +2,7 @@ use std::sync::Mutex;
 
 use gatehook_events::{FailureKind, HookSpecificOutput, OutcomeKind, Rewritten, Verb, Verdict};
 use proptest::prelude::*;
-use serde_json::{Value, json};
+use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
 use crate::handler::HandlerError;
@@ -18,8 +18,8 @@ fn remembering(name: &str) -> HookDefinition {
     HookDefinition { cache: Some(Cache::Content), ..HookDefinition::builtin(name, &[]) }
 }
 
-/// A guard over messages: `bad` is denied, `odd` is asked about, `broken` breaks it, `noted` gets a notice, `extra` makes
-/// it add a message; `secret` is rewritten.
+/// A guard over messages: `bad` is denied, `odd` is asked about, `broken` breaks it, `noted` gets a notice, `extra`
+/// makes it add a message; `secret` is rewritten.
 fn guard(registry: &Registry, runs: Runs) {
     let judge = move |input: &Input| {
         let messages = input.messages.as_deref().unwrap_or_default();
