@@ -22,6 +22,34 @@ pub struct Call<'a> {
     pub witness: &'a dyn Witness,
 }
 
+/// The same for what outlives the function that asks, as the gate of a stream.
+#[derive(Clone)]
+pub struct OwnedCall {
+    /// The path that the caller used.
+    pub path: Path,
+    /// Identity of the exchange.
+    pub request_id: Arc<str>,
+    /// Who calls.
+    pub caller: Caller,
+    /// Gives up; hooks that still run are ended.
+    pub cancel: CancellationToken,
+    /// Is told what hooks decided.
+    pub witness: Arc<dyn Witness + Send>,
+}
+
+impl OwnedCall {
+    /// The call, for as long as this one lives.
+    pub fn as_call(&self) -> Call<'_> {
+        Call {
+            path: self.path,
+            request_id: &self.request_id,
+            caller: &self.caller,
+            cancel: &self.cancel,
+            witness: &*self.witness,
+        }
+    }
+}
+
 /// Who calls, as far as the host knows.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Caller {
@@ -58,5 +86,11 @@ pub trait Witness: Sync {
 impl std::fmt::Debug for Call<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Call").field("path", &self.path).field("request_id", &self.request_id).finish_non_exhaustive()
+    }
+}
+
+impl std::fmt::Debug for OwnedCall {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.as_call().fmt(f)
     }
 }

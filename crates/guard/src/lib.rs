@@ -10,15 +10,18 @@
 //! exchange belongs to.
 
 mod call;
+mod gate;
 mod guard;
 mod heed;
+mod placeholders;
 mod refusal;
 mod remembered;
 mod results;
 mod session;
 mod tools;
 
-pub use call::{Call, Caller, Witness};
-pub use guard::{Admitted, Guard};
+pub use call::{Call, Caller, OwnedCall, Witness};
+pub use gate::{Aside, Gate, GateSettings, UpstreamEnd, Work};
+pub use guard::{Admitted, EVENTS, Guard};
 pub use refusal::Refusal;
 pub use session::session_of;

@@ -1,7 +1,7 @@
 //! What name a value is given to: `api_key = "…"`, `"apiKey": "…"`, `--api-key …`, `<apiKey>…`, `Bearer …`.
 
 /// How far before a value its name is looked for, in bytes.
-const REACH: usize = 80;
+pub(crate) const REACH: usize = 80;
 
 /// The longest name; of a longer one the end is taken.
 const MAX_NAME: usize = 48;
@@ -39,7 +39,8 @@ fn name_at_end(head: &[u8]) -> Option<&[u8]> {
     head.get(rest.len() - usize::from(rest.ends_with(b"]"))..)
 }
 
-/// The HTTP authentication scheme or the command line option at the end of `head`, which needs no operator.
+/// The HTTP authentication scheme or the command line option at the end of `head`, which needs no operator; the option
+/// with a `]` before it, as above.
 fn option_at_end(head: &[u8]) -> Option<&[u8]> {
     for scheme in ["bearer", "basic"] {
         let end = head.get(head.len().saturating_sub(scheme.len())..)?;
@@ -48,7 +49,15 @@ fn option_at_end(head: &[u8]) -> Option<&[u8]> {
         }
     }
     let rest = trim_end(head, MAX_NAME, |byte| byte.is_ascii_alphanumeric() || b"_-".contains(&byte));
-    head.get(rest.len()..).filter(|word| word.windows(2).any(|two| two == b"--"))
+    let word = head.get(rest.len() - usize::from(rest.ends_with(b"]"))..);
+    word.filter(|word| word.windows(2).any(|two| two == b"--"))
+}
+
+/// Whether `byte` may stand in a name, or between it and its value. Where another stands, no name reaches beyond it.
+pub(crate) const fn joins(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric()
+        || matches!(byte, b'_' | b'-' | b'.' | b' ' | b'\t' | b'"' | b'\'' | b'`' | b'\\')
+        || matches!(byte, b'=' | b':' | b'>' | b'|' | b'?' | b']' | b')' | b',')
 }
 
 /// `text` without up to `max` bytes of `class` at its end.

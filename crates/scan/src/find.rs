@@ -123,7 +123,7 @@ impl<'t> Search<'t> {
 }
 
 /// Where the secret begins whose literal is at `at`: before what the rule wants there.
-fn lead_start(text: &[u8], lead: Option<&Lead>, at: usize) -> Option<usize> {
+pub(crate) fn lead_start(text: &[u8], lead: Option<&Lead>, at: usize) -> Option<usize> {
     let Some(lead) = lead else { return Some(at) };
     let before = text.get(..at)?.iter().rev().take(lead.max);
     let len = before.take_while(|&&byte| (lead.class)(byte)).count();
@@ -139,7 +139,7 @@ fn ends_in_word(text: &[u8]) -> bool {
 }
 
 /// Whether a secret may begin at `at`: not inside a word, except that an escape before it (`\n`, `%3D`) is no word.
-fn starts_well(text: &[u8], at: usize) -> bool {
+pub(crate) fn starts_well(text: &[u8], at: usize) -> bool {
     match text.get(..at).unwrap_or_default() {
         [.., b'\\', b'n' | b'r' | b't'] => true,
         [.., b'%', high, low] if high.is_ascii_hexdigit() && low.is_ascii_hexdigit() => true,

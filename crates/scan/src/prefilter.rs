@@ -5,9 +5,12 @@ use std::sync::{LazyLock, OnceLock};
 
 use aho_corasick::{AhoCorasick, AhoCorasickKind, BuildError, Match, MatchKind};
 use regex::bytes::{Regex, RegexBuilder};
+use regex_automata::nfa::thompson::{NFA, WhichCaptures};
+use regex_automata::util::syntax;
 
 use crate::rule::{Place, Rule};
 use crate::rules::rules;
+use crate::run::is_token;
 
 /// The literals of the whole table, built at first use.
 pub(crate) static PREFILTER: LazyLock<Prefilter> = LazyLock::new(Prefilter::new);
@@ -17,16 +20,30 @@ pub(crate) struct Prefilter {
     pub(crate) prefixes: Literals,
     pub(crate) anchors: Literals,
     pub(crate) keywords: Literals,
+    /// How anchors begin: every proper beginning of one, those of token characters alone apart.
+    pub(crate) openings: Vec<Opening>,
+    pub(crate) openings_in_runs: Vec<Opening>,
     patterns: Vec<OnceLock<Option<Regex>>>,
+    automata: Vec<OnceLock<Option<NFA>>>,
+}
+
+/// A proper beginning of an anchor of `rule`.
+pub(crate) struct Opening {
+    pub(crate) bytes: &'static [u8],
+    pub(crate) rule: &'static Rule,
 }
 
 impl Prefilter {
     fn new() -> Self {
+        let (openings_in_runs, openings) = openings().partition(|one| one.bytes.iter().all(|&byte| is_token(byte)));
         Self {
             prefixes: Literals::new(Place::Run),
             anchors: Literals::new(Place::Text),
             keywords: Literals::new(Place::Name),
+            openings,
+            openings_in_runs,
             patterns: rules().map(|_| OnceLock::new()).collect(),
+            automata: rules().map(|_| OnceLock::new()).collect(),
         }
     }
 
@@ -34,12 +51,35 @@ impl Prefilter {
     pub(crate) fn pattern(&self, rule: RuleRef) -> Option<&Regex> {
         self.patterns.get(rule.index)?.get_or_init(|| compile(rule.rule).ok()).as_ref()
     }
+
+    /// The same pattern as an automaton, to be stepped.
+    pub(crate) fn automaton(&self, rule: RuleRef) -> Option<&NFA> {
+        self.automata.get(rule.index)?.get_or_init(|| automaton(rule.rule)).as_ref()
+    }
+}
+
+fn openings() -> impl Iterator<Item = Opening> {
+    let anchors = rules().filter(|rule| rule.place == Place::Text);
+    let anchors = anchors.flat_map(|rule| rule.literals.iter().map(move |anchor| (rule, anchor.as_bytes())));
+    anchors.flat_map(|(rule, anchor)| {
+        (1..anchor.len()).filter_map(move |len| Some(Opening { bytes: anchor.get(..len)?, rule }))
+    })
 }
 
 /// Compiles the pattern of `rule`: bytes, ASCII classes, anchored; that of a token not to end inside a word.
 pub(crate) fn compile(rule: &Rule) -> Result<Regex, regex::Error> {
+    RegexBuilder::new(&format!(r"\A{}", expression(rule))).unicode(false).build()
+}
+
+fn automaton(rule: &Rule) -> Option<NFA> {
+    let syntax = syntax::Config::new().unicode(false).utf8(false);
+    let config = NFA::config().utf8(false).which_captures(WhichCaptures::None);
+    NFA::compiler().syntax(syntax).configure(config).build(&expression(rule)).ok()
+}
+
+fn expression(rule: &Rule) -> String {
     let end = if rule.place == Place::Run { r"(?:\b{end-half}|\b{start})" } else { "" };
-    RegexBuilder::new(&format!(r"\A(?:{}){end}", rule.pattern)).unicode(false).build()
+    format!("(?:{}){end}", rule.pattern)
 }
 
 /// A rule and its index in the table.

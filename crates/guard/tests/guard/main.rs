@@ -2,6 +2,9 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "these are tests")]
 
+mod gate;
+mod placeholders;
 mod results;
+mod streams;
 mod tools;
 mod world;

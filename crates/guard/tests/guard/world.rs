@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use gatehook_engine::events::{Event, Input, Output, Verdict};
 use gatehook_engine::{BuiltinContext, BuiltinResult, Executor, HandlerEnv, HookDefinition, HookGroup};
 use gatehook_engine::{HooksConfig, Registry};
-use gatehook_guard::{Admitted, Call, Caller, Guard, Refusal, Witness};
+use gatehook_guard::{Admitted, Call, Caller, Guard, OwnedCall, Refusal, Witness};
 use gatehook_inference::{Path, Route};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
@@ -104,6 +104,16 @@ impl Exchange {
             caller: &self.caller,
             cancel: &self.cancel,
             witness: &self.seen,
+        }
+    }
+
+    pub(crate) fn owned(&self, route: Route) -> OwnedCall {
+        OwnedCall {
+            path: Path::Route(route),
+            request_id: self.id.clone(),
+            caller: self.caller.clone(),
+            cancel: self.cancel.clone(),
+            witness: Arc::new(self.seen.clone()),
         }
     }
 

@@ -26,6 +26,11 @@ struct Splice {
 type Patch = (usize, usize, String);
 
 impl Edits {
+    /// Whether nothing is to change.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.replaced.is_empty() && self.spliced.is_empty()
+    }
+
     /// Puts `text` in place of a value. The last one wins.
     pub(crate) fn replace(&mut self, at: At, text: String) {
         self.replaced.insert(at, text);

@@ -15,7 +15,7 @@ use serde_json::{Map, Number, Value};
 
 pub(crate) use edit::Edits;
 pub(crate) use fold::mistaken;
-pub(crate) use reader::Kind;
+pub(crate) use reader::{Kind, NO_CHARACTER};
 use reader::{Node, scan};
 pub(crate) use unescape::quote;
 pub use weight::weight;
@@ -67,6 +67,12 @@ impl Document {
     pub(crate) fn raw(&self, at: At) -> &str {
         let (start, end) = self.range(at);
         self.bytes.get(start..end).and_then(|raw| std::str::from_utf8(raw).ok()).unwrap_or_default()
+    }
+
+    /// The same, without a copy.
+    pub(crate) fn slice(&self, at: At) -> Bytes {
+        let (start, end) = self.range(at);
+        self.bytes.slice(start..end)
     }
 
     /// The text of a string.

@@ -47,7 +47,7 @@ pub(super) fn native(document: &Document, message: Option<&str>) -> Result<Vec<A
 }
 
 /// The counters of a native answer.
-pub(super) fn native_usage(document: &Document) -> Option<Value> {
+pub(crate) fn native_usage(document: &Document) -> Option<Value> {
     let counters: Map<String, Value> = ["prompt_eval_count", "eval_count"]
         .into_iter()
         .filter_map(|key| Some((key.to_owned(), document.value(document.some(Document::ROOT, key)?))))

@@ -19,7 +19,10 @@ use crate::refusal::{ErrorKind, HookNote};
 use crate::rewrite::{edit_calls, same_calls};
 use crate::route::Route;
 use crate::view::Calls;
+pub(crate) use chat::native_usage;
 use texts::Texts;
+
+pub(crate) use responses::shown_whole;
 
 /// One answer of the model. A response has several where the request asked for `n > 1`.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -83,8 +86,8 @@ impl Response {
     pub fn read(route: Route, body: Bytes) -> Result<Self, ReadError> {
         let document = Document::read(body)?;
         let (answers, usage) = match route {
-            Route::Chat => (chat::native(&document, Some("message"))?, chat::native_usage(&document)),
-            Route::Generate => (chat::native(&document, None)?, chat::native_usage(&document)),
+            Route::Chat => (chat::native(&document, Some("message"))?, native_usage(&document)),
+            Route::Generate => (chat::native(&document, None)?, native_usage(&document)),
             Route::ChatCompletions => (chat::completions(&document)?, usage(&document)),
             Route::Completions => (chat::texts(&document)?, usage(&document)),
             Route::Responses => (responses::read(&document)?, usage(&document)),

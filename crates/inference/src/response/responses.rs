@@ -136,14 +136,19 @@ fn read_call(
 /// A call with a form of its own, as `local_shell_call`, or what is not known: shown whole, so that a guard can judge
 /// it; it can be taken out, not rewritten.
 pub(super) fn other_call(document: &Document, item: At, kind: &str, answer: &mut Answer) {
+    answer.shown.push(shown_whole(document, item, kind));
+    answer.calls.slots.push(CallSlot::new(item));
+}
+
+/// What it is shown as.
+pub(crate) fn shown_whole(document: &Document, item: At, kind: &str) -> ToolCall {
     let id = ["call_id", "id"].iter().find_map(|key| document.string(item, key));
-    answer.shown.push(ToolCall {
+    ToolCall {
         id: id.map(Into::into),
         kind: kind.into(),
         function: FunctionCall { name: kind.trim_end_matches("_call").into(), arguments: document.raw(item).into() },
         ..ToolCall::default()
-    });
-    answer.calls.slots.push(CallSlot::new(item));
+    }
 }
 
 fn message_item(text: &str) -> String {

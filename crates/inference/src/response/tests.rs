@@ -315,5 +315,5 @@ fn a_note_stands_beside_an_answer_whose_other_bytes_stay() {
     let note = HookNote { hook_name: Some("no_shell".into()), ..HookNote::default() };
     let noted = response.rewrite_noted(&[], Some(&note)).unwrap();
     let note = r#","hook":{"hook_name":"no_shell","permission":"deny"}"#;
-    assert_eq!(noted, body.replace(r#""m""#, &format!(r#""m"{note}"#)));
+    assert_eq!(noted, body.replace(r#""m" "#, &format!(r#""m"{note}"#)));
 }

@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use gatehook_events::ToolCall;
 
-use super::said::{CallState, Said};
+use super::said::{CallState, MOST, Said};
 use super::{Call, CallId, Fault};
 use crate::json::{At, Document, Kind};
 
@@ -46,6 +46,9 @@ pub(super) fn accumulate(
         return Err(Fault::WentOn("a tool call came after the stop reason"));
     }
     let known = find(said, choice, number, id.as_deref());
+    if known.is_none() && said.calls.len() >= MOST {
+        return Err(Fault::TooMany);
+    }
     let first = known.is_none();
     let at = known.unwrap_or_else(|| begin(said, document, choice, number, piece, legacy));
     let (Some(call), Some(state)) = (said.calls.get_mut(at), said.call_states.get_mut(at)) else {

@@ -3,32 +3,20 @@
 
 use serde_json::{Map, Value, json};
 
-use super::calls::{CallPiece, accumulate};
-use super::format::{Format, event, members};
-use super::frame::{CallPart, Data, Event, Frame, Lane, Part};
+use super::delta::{Reader, number};
+use super::format::{Format, event, is_echo, members, set};
+use super::frame::{Data, Event, Frame, Lane, Part};
 use super::said::{Said, Span};
 use super::{Block, Ending, Fault, TrackKind};
+use crate::error::Unheld;
 use crate::json::{At, Document, Kind};
 use crate::refusal::{ErrorKind, refusal_body};
-use crate::response::ECHOES;
 use crate::route::{Route, Wire};
 
 const ROOT: &[&str] = &["choices", "usage", "error"];
 const CHOICE: &[&str] = &["index", "delta", "text", "finish_reason", "logprobs"];
-const DELTA: &[&str] = &[
-    "role",
-    "content",
-    "thinking",
-    "reasoning",
-    "reasoning_content",
-    "reasoning_details",
-    "tool_calls",
-    "function_call",
-    "refusal",
-    "audio",
-];
-const CALL: &[&str] = &["id", "type", "function", "custom", "index"];
-const BODY: &[&str] = &["name", "arguments", "input"];
+/// The last event.
+pub(super) const DONE: &[u8] = b"[DONE]";
 
 /// What every chunk says of its stream.
 const HEAD: &[&str] = &["id", "created", "model", "system_fingerprint"];
@@ -48,11 +36,17 @@ impl Chat {
         Self { texts: true, ..Self::default() }
     }
 
-    fn root(&mut self, document: &Document, said: &mut Said, frame: &mut Frame) -> Result<(), Fault> {
+    fn root(
+        &mut self,
+        event: &Event<'_>,
+        document: &Document,
+        said: &mut Said,
+        frame: &mut Frame,
+    ) -> Result<(), Fault> {
         if document.kind(Document::ROOT) != Kind::Object {
             return Err(document.shape(Document::ROOT, "an object is expected").into());
         }
-        let (mut choices, mut usage, mut error) = (None, None, false);
+        let (mut choices, mut usage, mut error) = (None, None, event.name == Some("error"));
         let first = self.head.is_empty();
         members(document, Document::ROOT, ROOT, |key, value| {
             let some = document.kind(value) != Kind::Null;
@@ -94,14 +88,14 @@ impl Chat {
     fn choice(&self, document: &Document, choice: At, said: &mut Said, frame: &mut Frame) -> Result<(), Fault> {
         let index = number(document, document.get(choice, "index"))?.unwrap_or(0);
         let index = u32::try_from(index).map_err(|_| document.shape(choice, "a small `index` is expected"))?;
-        said.choice(index);
+        said.begin_choice(index)?;
         let mut reader = Reader { document, choice: index, said, frame, lane: Lane::Free };
         let mut found = Found::default();
         members(document, choice, CHOICE, |key, value| {
             let some = document.kind(value) != Kind::Null;
             match key {
                 b"delta" if some => found.delta = Some(value),
-                b"text" if some && self.texts => found.text = Some(value),
+                b"text" if some => found.text = Some(value),
                 // A whole answer in a stream: no reader looks at it, and no hook has seen it.
                 b"message" | b"__verbose" => reader.frame.changes().remove(choice, value),
                 b"finish_reason" if some => found.stop = Some(value),
@@ -157,12 +151,6 @@ impl Chat {
     }
 }
 
-fn set(object: &mut Value, key: &str, value: Value) {
-    if let Some(object) = object.as_object_mut() {
-        object.insert(key.to_owned(), value);
-    }
-}
-
 /// Members of a choice.
 #[derive(Default)]
 struct Found {
@@ -170,21 +158,6 @@ struct Found {
     text: Option<At>,
     stop: Option<At>,
     logprobs: Option<At>,
-}
-
-fn is_echo(key: &[u8]) -> bool {
-    ECHOES.iter().any(|echo| echo.as_bytes() == key)
-}
-
-/// A whole number, where there is one.
-fn number(document: &Document, at: Option<At>) -> Result<Option<u64>, Fault> {
-    match at.filter(|at| document.kind(*at) != Kind::Null) {
-        None => Ok(None),
-        Some(at) => match document.raw(at).parse() {
-            Ok(number) => Ok(Some(number)),
-            Err(_) => Err(document.shape(at, "a whole number is expected").into()),
-        },
-    }
 }
 
 impl Format for Chat {
@@ -195,18 +168,26 @@ impl Format for Chat {
     fn read(&mut self, event: &Event<'_>, said: &mut Said, frame: &mut Frame) -> Result<(), Fault> {
         match event.data {
             Data::None => Ok(()),
-            Data::Word(b"[DONE]") => {
+            Data::Word(word) if word.trim_ascii().starts_with(DONE) => {
                 said.end(false);
                 (frame.lane, frame.speaks) = (Lane::All, true);
                 Ok(())
             }
             Data::Word(_) => Err(crate::ReadError::Malformed { offset: 0, what: "a chunk is no JSON object" }.into()),
-            Data::Json(document) => self.root(document, said, frame),
+            Data::Json(document) => self.root(event, document, said, frame),
         }
     }
 
     fn is_whole(&self, said: &Said) -> bool {
         !said.choices.is_empty() && said.choices.values().all(|choice| choice.over)
+    }
+
+    fn can_replace(&self, said: &Said, span: &Span, _text: &str) -> Result<(), Unheld> {
+        let track = said.tracks.get(span.track.0).filter(|track| track.kind == TrackKind::Text);
+        match track.and_then(|track| said.choices.get(&track.choice)) {
+            Some(choice) if choice.spoken => Err(Unheld::new("spoken words cannot be rewritten in a stream")),
+            _ => Ok(()),
+        }
     }
 
     fn insertion(&mut self, said: &mut Said, span: &Span) -> Vec<u8> {
@@ -259,239 +240,4 @@ impl Format for Chat {
         let body = refusal_body(Wire::OpenAi, kind, message, request_id, None);
         [b"data: ", &*body, b"\n\n"].concat()
     }
-}
-
-/// One choice of a chunk while it is read.
-struct Reader<'r> {
-    document: &'r Document,
-    choice: u32,
-    said: &'r mut Said,
-    frame: &'r mut Frame,
-    lane: Lane,
-}
-
-impl Reader<'_> {
-    fn touch(&mut self, lane: Lane) {
-        self.lane = self.lane.with(lane);
-    }
-
-    fn delta(&mut self, delta: At) -> Result<(), Fault> {
-        let document = self.document;
-        if document.kind(delta) != Kind::Object {
-            return Err(document.shape(delta, "an object is expected").into());
-        }
-        let (mut list, mut single, mut steps, mut bare) = (None, None, None, true);
-        let mut thinking: Vec<(Span, At)> = Vec::new();
-        members(document, delta, DELTA, |key, value| {
-            if document.kind(value) == Kind::Null {
-                return Ok(());
-            }
-            match key {
-                b"role" => self.role(),
-                b"content" => self.content(value)?,
-                b"refusal" => self.text(value, TrackKind::Text)?,
-                b"audio" => self.audio(value)?,
-                b"reasoning" | b"reasoning_content" | b"thinking" => self.thought(value, &mut thinking)?,
-                b"reasoning_details" => steps = Some(value),
-                b"tool_calls" => list = Some(value),
-                b"function_call" => single = Some(value),
-                _ => bare = false,
-            }
-            Ok(())
-        })?;
-        if let Some(steps) = steps {
-            self.steps(delta, steps, thinking.first().map(|(span, _)| span))?;
-        }
-        let is_bare = bare && self.lane == Lane::Free;
-        if let Some(list) = list {
-            self.calls(delta, list)?;
-        }
-        if let Some(call) = single {
-            self.call(CallPlace { within: (delta, call), at: call, legacy: true })?;
-        }
-        self.frame.only_calls = is_bare && (list.is_some() || single.is_some());
-        Ok(())
-    }
-
-    /// Only the first role matters: some servers name it in each chunk.
-    fn role(&mut self) {
-        let choice = self.choice;
-        let known = |part: &Part| matches!(part, Part::Role { choice: of } if *of == choice);
-        if !std::mem::replace(&mut self.said.choice(choice).role_came, true) && !self.frame.parts.iter().any(known) {
-            self.frame.parts.push(Part::Role { choice });
-            self.touch(Lane::Choice(choice));
-        }
-    }
-
-    fn text(&mut self, at: At, kind: TrackKind) -> Result<(), Fault> {
-        self.read_text(at, kind).map(drop)
-    }
-
-    fn read_text(&mut self, at: At, kind: TrackKind) -> Result<Option<Span>, Fault> {
-        let text = match self.document.kind(at) {
-            Kind::Null => return Ok(None),
-            _ => self.document.text(at).ok_or_else(|| self.document.shape(at, "a string is expected"))?,
-        };
-        self.touch(Lane::Track(self.choice, kind));
-        if text.is_empty() {
-            return Ok(None);
-        }
-        let span = self.said.append(self.choice, kind, &text)?;
-        self.frame.speaks = true;
-        self.frame.parts.push(Part::Piece { span: span.clone(), at });
-        Ok(Some(span))
-    }
-
-    /// A string, or parts: `{"type": "text", "text"}`, `{"type": "thinking", "thinking": [parts]}`.
-    fn content(&mut self, at: At) -> Result<(), Fault> {
-        if self.document.kind(at) != Kind::Array {
-            return self.text(at, TrackKind::Text);
-        }
-        for part in self.document.elements(at) {
-            for key in ["text", "refusal"] {
-                if let Some(text) = self.document.some(part, key) {
-                    self.text(text, TrackKind::Text)?;
-                }
-            }
-            match self.document.some(part, "thinking") {
-                Some(list) if self.document.kind(list) == Kind::Array => {
-                    for step in self.document.elements(list) {
-                        if let Some(text) = self.document.some(step, "text") {
-                            self.text(text, TrackKind::Thinking)?;
-                        }
-                    }
-                }
-                Some(text) => self.text(text, TrackKind::Thinking)?,
-                None => {}
-            }
-        }
-        Ok(())
-    }
-
-    /// What spoken words say.
-    fn audio(&mut self, audio: At) -> Result<(), Fault> {
-        self.touch(Lane::Track(self.choice, TrackKind::Text));
-        match self.document.some(audio, "transcript") {
-            Some(at) => self.text(at, TrackKind::Text),
-            None => Ok(()),
-        }
-    }
-
-    /// Thinking under any of its keys; what says the same as another key is one with it.
-    fn thought(&mut self, at: At, known: &mut Vec<(Span, At)>) -> Result<(), Fault> {
-        let same = |(_, other): &&(Span, At)| self.document.text(*other) == self.document.text(at);
-        if let Some((span, _)) = known.iter().find(same) {
-            self.frame.parts.push(Part::Copy { span: span.clone(), at });
-        } else if let Some(span) = self.read_text(at, TrackKind::Thinking)? {
-            known.push((span, at));
-        }
-        Ok(())
-    }
-
-    /// The thinking once more, in steps; or only there.
-    fn steps(&mut self, delta: At, steps: At, thinking: Option<&Span>) -> Result<(), Fault> {
-        let texts: Vec<At> = self
-            .document
-            .elements(steps)
-            .flat_map(|step| ["text", "summary"].map(|key| self.document.some(step, key)))
-            .flatten()
-            .collect();
-        let Some(span) = thinking else {
-            return texts.into_iter().try_for_each(|at| self.text(at, TrackKind::Thinking));
-        };
-        let whole: String = texts.iter().filter_map(|at| self.document.text(*at)).collect();
-        if whole.is_empty() || whole == self.said.shown(span) {
-            self.frame.parts.push(Part::Echo { span: span.clone(), member: (delta, steps) });
-        } else {
-            self.frame.changes().remove(delta, steps);
-        }
-        Ok(())
-    }
-
-    /// Log probabilities stay where their tokens spell the text beside them, and nothing else.
-    fn logprobs(&mut self, choice: At, logprobs: At) {
-        let pieces = |part: &Part| match part {
-            Part::Piece { span, .. } => Some(span.clone()),
-            _ => None,
-        };
-        let text_of = |span: &Span| {
-            let track = self.said.tracks.get(span.track.0)?;
-            (track.kind == TrackKind::Text && track.choice == self.choice).then(|| track.part(span.range.clone()))?
-        };
-        let spans: Vec<Span> =
-            self.frame.parts.iter().filter_map(pieces).filter(|span| text_of(span).is_some()).collect();
-        let text: String = spans.iter().filter_map(text_of).collect();
-        match (spans.as_slice(), super::tokens::spell(self.document, logprobs, &text)) {
-            ([], true) => {}
-            ([span], true) => {
-                self.frame.parts.push(Part::Echo { span: span.clone(), member: (choice, logprobs) });
-            }
-            _ => self.frame.changes().replace(logprobs, "null".to_owned()),
-        }
-    }
-
-    fn calls(&mut self, delta: At, list: At) -> Result<(), Fault> {
-        if self.document.kind(list) != Kind::Array {
-            return Err(self.document.shape(list, "a list of calls is expected").into());
-        }
-        for at in self.document.elements(list) {
-            self.call(CallPlace { within: (delta, list), at, legacy: false })?;
-        }
-        Ok(())
-    }
-
-    fn call(&mut self, place: CallPlace) -> Result<(), Fault> {
-        let document = self.document;
-        let mut piece = CallPiece::default();
-        let mut body = place.legacy.then_some(place.at);
-        if !place.legacy {
-            members(document, place.at, CALL, |key, value| {
-                match key {
-                    b"id" => piece.id = Some(value),
-                    b"type" => piece.kind = Some(value),
-                    b"index" => piece.number = Some(value),
-                    b"function" | b"custom" => {
-                        piece.custom = key == b"custom";
-                        body = Some(value);
-                    }
-                    _ => piece.extra.push((String::from_utf8_lossy(key).into_owned(), value)),
-                }
-                Ok(())
-            })?;
-        }
-        if let Some(body) = body {
-            members(document, body, BODY, |key, value| {
-                match key {
-                    b"name" => piece.name = Some(value),
-                    b"arguments" | b"input" => piece.arguments = Some(value),
-                    _ => {}
-                }
-                Ok(())
-            })?;
-        }
-        self.touch(Lane::Calls(self.choice));
-        self.frame.speaks = true;
-        let number = number(document, piece.number)?;
-        let (call, first) = accumulate(self.said, document, self.choice, number, &piece, place.legacy)?;
-        self.frame.parts.push(Part::Call(Box::new(CallPart {
-            call,
-            within: place.within,
-            at: place.at,
-            body: body.unwrap_or(place.at),
-            id: piece.id,
-            name: piece.name,
-            arguments: piece.arguments,
-            key: if piece.custom { "input" } else { "arguments" },
-            number: piece.number,
-            first,
-        })));
-        Ok(())
-    }
-}
-
-/// Where a call of a delta stands.
-struct CallPlace {
-    within: (At, At),
-    at: At,
-    legacy: bool,
 }

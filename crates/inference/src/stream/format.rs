@@ -8,11 +8,15 @@ use super::chat::Chat;
 use super::frame::{Event, Frame};
 use super::leave::{Leaving, leave};
 use super::lines::Framing;
+use super::messages::Messages;
+use super::native::Native;
+use super::responses::Responses;
 use super::said::{Said, Span};
 use super::{Block, Fault, TrackKind};
 use crate::error::Unheld;
 use crate::json::{At, Document, mistaken};
 use crate::refusal::ErrorKind;
+use crate::response::ECHOES;
 use crate::route::Route;
 
 /// A format reads frames into [`Said`] and says in each frame where what it said stands. When a frame leaves, the
@@ -25,6 +29,11 @@ pub(super) trait Format: Debug + Send + Sync {
 
     /// The upstream has closed: whether nothing is missing though the protocol's own end has not come.
     fn is_whole(&self, said: &Said) -> bool;
+
+    /// Whether a frame whose content is decided can leave already.
+    fn is_ready(&self, _frame: &Frame, _said: &mut Said) -> bool {
+        true
+    }
 
     /// What leaves in place of a frame. All it holds is decided, and all that must stand before it has left.
     fn leave(&mut self, frame: &Frame, said: &mut Said) -> Leaving {
@@ -45,8 +54,10 @@ pub(super) trait Format: Debug + Send + Sync {
         }
     }
 
-    /// A frame for an insertion that no other carries.
-    fn insertion(&mut self, said: &mut Said, span: &Span) -> Vec<u8>;
+    /// A frame for an insertion that no other carries. Nothing: the format puts it around a frame that leaves.
+    fn insertion(&mut self, _said: &mut Said, _span: &Span) -> Vec<u8> {
+        Vec::new()
+    }
 
     /// The frames that end a blocked stream, the protocol's last byte included.
     fn block(&mut self, said: &Said, block: &Block<'_>) -> Vec<u8>;
@@ -60,7 +71,9 @@ pub(super) fn of(route: Route) -> Box<dyn Format> {
     match route {
         Route::ChatCompletions => Box::new(Chat::default()),
         Route::Completions => Box::new(Chat::completions()),
-        _ => Box::new(Unread(route)),
+        Route::Messages => Box::new(Messages::default()),
+        Route::Responses => Box::new(Responses::default()),
+        Route::Chat | Route::Generate => Box::new(Native::new(route)),
     }
 }
 
@@ -77,6 +90,18 @@ pub(super) fn event(name: Option<&str>, data: &Value, out: &mut Vec<u8>) {
         out.extend_from_slice(format!("event: {name}\n").as_bytes());
     }
     out.extend_from_slice(format!("data: {data}\n\n").as_bytes());
+}
+
+/// Puts a member into an object.
+pub(super) fn set(object: &mut Value, key: &str, value: impl Into<Value>) {
+    if let Some(object) = object.as_object_mut() {
+        object.insert(key.to_owned(), value.into());
+    }
+}
+
+/// Whether a member repeats what the model said in a form of its own.
+pub(super) fn is_echo(key: &[u8]) -> bool {
+    ECHOES.iter().any(|echo| echo.as_bytes() == key)
 }
 
 /// The members of an object. A key that a lenient reader takes for a known one is refused.
@@ -96,34 +121,4 @@ pub(super) fn members(
         each(&name, value)?;
     }
     Ok(())
-}
-
-/// A route whose streams are not read.
-#[derive(Debug)]
-struct Unread(Route);
-
-impl Format for Unread {
-    fn route(&self) -> Route {
-        self.0
-    }
-
-    fn read(&mut self, _event: &Event<'_>, _said: &mut Said, _frame: &mut Frame) -> Result<(), Fault> {
-        Err(Fault::Unread(self.0))
-    }
-
-    fn is_whole(&self, _said: &Said) -> bool {
-        false
-    }
-
-    fn insertion(&mut self, _said: &mut Said, _span: &Span) -> Vec<u8> {
-        Vec::new()
-    }
-
-    fn block(&mut self, _said: &Said, _block: &Block<'_>) -> Vec<u8> {
-        Vec::new()
-    }
-
-    fn fail(&mut self, _said: &Said, _kind: ErrorKind, _message: &str, _request_id: &str) -> Vec<u8> {
-        Vec::new()
-    }
 }

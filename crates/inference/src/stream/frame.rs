@@ -3,6 +3,8 @@
 use bytes::Bytes;
 
 use super::lines::{Framing, Raw, fields, lines};
+use super::messages;
+use super::responses;
 use super::said::{Said, Span};
 use super::{CallId, TrackKind};
 use crate::json::{At, Document, Edits};
@@ -11,7 +13,7 @@ use crate::json::{At, Document, Edits};
 /// waits in one of them need not hold the others up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) enum Lane {
-    /// It says nothing, as a comment does: it overtakes everything.
+    /// It says nothing, as a comment does: it overtakes nothing, and anything may overtake it.
     #[default]
     Free,
     /// Text or thinking of a choice.
@@ -60,6 +62,8 @@ impl Lane {
 pub(super) enum Part {
     /// A string that brings new text.
     Piece { span: Span, at: At },
+    /// New text that the format itself puts into its place.
+    Text(Span),
     /// A string that says again what a span says. It waits as a piece does.
     Copy { span: Span, at: At },
     /// A member (object and value) that tells of the tokens of a span: it leaves only with the span unchanged.
@@ -68,6 +72,8 @@ pub(super) enum Part {
     Tokens { member: (At, At) },
     /// A part of a call.
     Call(Box<CallPart>),
+    /// A call that it belongs to: the format itself puts what was decided into its place.
+    Of(CallId),
     /// The end of a choice, and its stop reason.
     Stop { choice: u32, at: Option<At> },
     /// The first word of a choice: who speaks.
@@ -104,12 +110,25 @@ pub(super) struct Frame {
     data: Bytes,
     pub(super) lane: Lane,
     pub(super) parts: Vec<Part>,
+    /// What it tells, in the terms of a format that knows its own places.
+    pub(super) told: Told,
     /// What changes whatever is decided.
     pub(super) changes: Option<Box<Edits>>,
     /// It bears words of the model, a call, or an end: enough to begin an answer with.
     pub(super) speaks: bool,
+    /// It may free frames that wait before it.
+    pub(super) wakes: bool,
     /// It has nothing beside its calls: without them it need not leave.
     pub(super) only_calls: bool,
+}
+
+/// What a frame tells, in a format's own terms.
+#[derive(Debug, Default)]
+pub(super) enum Told {
+    #[default]
+    Nothing,
+    Messages(Box<messages::Told>),
+    Responses(Box<responses::Told>),
 }
 
 /// What a frame says, for a format to read.
@@ -127,7 +146,6 @@ pub(super) enum Data<'f> {
 #[derive(Debug)]
 pub(super) struct Event<'f> {
     /// The name of an SSE event.
-    #[allow(dead_code, reason = "formats of named events read it")]
     pub(super) name: Option<&'f str>,
     pub(super) data: Data<'f>,
 }
@@ -153,11 +171,24 @@ impl Frame {
             data,
             lane: Lane::Free,
             parts: Vec::new(),
+            told: Told::default(),
             changes: None,
             speaks: false,
+            wakes: false,
             only_calls: false,
         };
         (frame, name)
+    }
+
+    /// Puts other JSON into it, before it is read.
+    pub(super) fn remake(&mut self, data: Bytes) {
+        self.raw = Raw::made(self.with_data(&data));
+        self.data = data;
+    }
+
+    /// All of it, as it came.
+    pub(super) fn bytes(&self) -> &[u8] {
+        self.raw.bytes()
     }
 
     pub(super) fn data(&self) -> &Bytes {
@@ -185,8 +216,11 @@ impl Frame {
     /// Whether all that it holds is decided.
     pub(super) fn is_ready(&self, said: &Said) -> bool {
         self.parts.iter().all(|part| match part {
-            Part::Piece { span, .. } | Part::Copy { span, .. } => span.range.end <= said.allowed(span.track),
+            Part::Piece { span, .. } | Part::Text(span) | Part::Copy { span, .. } => {
+                span.range.end <= said.allowed(span.track)
+            }
             Part::Call(part) => said.calls.get(part.call.0).is_none_or(|call| call.decided),
+            Part::Of(call) => said.calls.get(call.0).is_none_or(|call| call.decided),
             _ => true,
         })
     }

@@ -86,6 +86,8 @@ pub(super) fn edits(route: Route, frame: &Frame, said: &mut Said) -> Option<Opti
                     edits.get_or_insert_default().add_member(document, Document::ROOT, "hook", &note.to_string());
                 }
             }
+            // Formats that know their own places do not come here with them.
+            Part::Text(_) | Part::Of(_) => {}
             Part::Role { choice } => said.choice(*choice).role_left = true,
         }
     }

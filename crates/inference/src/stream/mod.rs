@@ -5,7 +5,9 @@
 //! it came in.
 //!
 //! - `lines`: bytes to frames (events of SSE, lines of NDJSON).
-//! - `format`: what a route has to know; a file for each family of routes reads its frames and writes its endings.
+//! - `format`: what a route has to know; a file for each family of routes reads its frames and writes its endings
+//!   (`chat`, `native`, of which `delta`, `calls` and `tokens` are shared; `responses`, `messages`).
+//! - `mend`: characters that a server has cut in two.
 //! - `frame`: one frame, what it holds and what it waits for.
 //! - `said`: the tracks and calls, and what is decided about them.
 //! - `leave`: a frame with what was decided put into it.
@@ -13,11 +15,16 @@
 
 mod calls;
 mod chat;
+mod delta;
 mod format;
 mod frame;
 mod leave;
 mod lines;
+mod mend;
+mod messages;
+mod native;
 mod relay;
+mod responses;
 mod said;
 mod tokens;
 
@@ -43,6 +50,9 @@ pub enum Fault {
     /// A frame is longer than [`FRAME_LIMIT`].
     #[error("a frame of the stream is longer than {FRAME_LIMIT} bytes")]
     TooLarge,
+    /// There are more than 1,024 choices or tool calls.
+    #[error("the stream has too many choices or tool calls")]
+    TooMany,
     /// The upstream has closed the stream before its end.
     #[error("the stream broke off before its end")]
     Cut,
@@ -50,9 +60,6 @@ pub enum Fault {
     /// whole.
     #[error("the stream went on with what was over: {0}")]
     WentOn(&'static str),
-    /// No stream of this route is read yet.
-    #[error("streams of {} are not read", .0.path())]
-    Unread(Route),
 }
 
 /// What kind of text a track is.

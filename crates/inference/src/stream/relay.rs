@@ -6,14 +6,16 @@ use std::ops::Range;
 use bytes::Bytes;
 use serde_json::Value;
 
+use super::chat::DONE;
 use super::format::{self, Format};
 use super::frame::{Data, Event, Frame, Lane, Part};
 use super::leave::Leaving;
 use super::lines::{Framing, Raw, Splitter};
+use super::mend::Mender;
 use super::said::{Said, Span};
 use super::{Block, Call, CallId, Fate, Fault, Track, TrackId, TrackKind};
-use crate::error::Unheld;
-use crate::json::Document;
+use crate::error::{ReadError, Unheld};
+use crate::json::{Document, NO_CHARACTER};
 use crate::refusal::{ErrorKind, HookNote};
 use crate::route::Route;
 
@@ -29,6 +31,7 @@ pub struct Relay {
     framing: Framing,
     format: Box<dyn Format>,
     splitter: Splitter,
+    mender: Mender,
     said: Said,
     held: VecDeque<Frame>,
     /// How many frames of `held`, from the first on, cannot leave as things were decided, and the lanes that they hold.
@@ -36,6 +39,8 @@ pub struct Relay {
     barred: Vec<Lane>,
     out: VecDeque<Out>,
     spoke: bool,
+    /// The last frame has no end of its own.
+    torn: bool,
     closed: bool,
 }
 
@@ -54,12 +59,14 @@ impl Relay {
             framing,
             format: format::of(route),
             splitter: Splitter::new(framing),
+            mender: Mender::default(),
             said: Said::default(),
             held: VecDeque::new(),
             looked: 0,
             barred: Vec::new(),
             out: VecDeque::new(),
             spoke: false,
+            torn: false,
             closed: false,
         }
     }
@@ -88,7 +95,9 @@ impl Relay {
             return Ok(());
         }
         if let Some(raw) = self.splitter.finish() {
-            self.read(raw)?;
+            self.torn = true;
+            // Half a frame cannot be read: it is the cut that is to blame.
+            self.read(raw).map_err(|fault| if matches!(fault, Fault::Read(_)) { Fault::Cut } else { fault })?;
         }
         if !self.said.over && !self.format.is_whole(&self.said) {
             return Err(Fault::Cut);
@@ -102,8 +111,8 @@ impl Relay {
     fn read(&mut self, raw: Raw) -> Result<(), Fault> {
         let (mut frame, name) = Frame::new(self.framing, raw);
         let data = frame.data().clone();
-        let document = match data.first() {
-            Some(b'{' | b'[') if &*data != b"[DONE]" => Some(Document::read(data.clone())?),
+        let document = match data.trim_ascii_start().first() {
+            Some(b'{' | b'[') if !data.trim_ascii_start().starts_with(DONE) => Some(self.parse(&mut frame)?),
             _ => None,
         };
         let data = match &document {
@@ -114,8 +123,22 @@ impl Relay {
         if !matches!(data, Data::None) {
             self.format.read(&Event { name: name.as_deref(), data }, &mut self.said, &mut frame)?;
         }
+        if frame.wakes {
+            self.look_again();
+        }
         self.held.push_back(frame);
         Ok(())
+    }
+
+    /// The JSON of a frame. One with half a surrogate pair in it is made anew.
+    fn parse(&mut self, frame: &mut Frame) -> Result<Document, Fault> {
+        match Document::read(frame.data().clone()) {
+            Err(ReadError::Malformed { what: NO_CHARACTER, .. }) => {
+                frame.remake(self.mender.mend(frame.data()));
+                Ok(Document::read(frame.data().clone())?)
+            }
+            read => Ok(read?),
+        }
     }
 
     /// True once the protocol's own end, or the upstream's error event, has come.
@@ -157,8 +180,9 @@ impl Relay {
     /// Text of the track up to `upto` may leave, as it came or was replaced. An offset inside of a character is that of
     /// its beginning.
     pub fn allow(&mut self, track: TrackId, upto: usize) {
-        self.said.allow(track, upto);
-        self.look_again();
+        if self.said.allow(track, upto) {
+            self.look_again();
+        }
     }
 
     /// Puts `text` in place of `range`, which must not have been allowed. An empty range inserts: into the frame that
@@ -216,13 +240,14 @@ impl Relay {
         self.held.iter().map(Frame::weight).sum::<usize>() + self.splitter.held() + self.said.held()
     }
 
-    /// Drops what is held and ends the stream as its protocol does on a refusal: what may leave already, then
-    /// everything up to the protocol's last byte. The message that the client has gathered is what was let go.
+    /// Drops what has not left and ends the stream as its protocol does on a refusal, up to the protocol's last byte: the
+    /// message that the client has gathered is what was let go. Nothing where the end has left already.
     pub fn block(&mut self, refusal: &Block<'_>) -> Bytes {
         self.close(|format, said| format.block(said, refusal))
     }
 
-    /// Drops what is held and ends the stream with an error event of its protocol.
+    /// Drops what has not left and ends the stream with an error event of its protocol. Nothing where the end has left
+    /// already.
     pub fn fail(&mut self, kind: ErrorKind, message: &str, request_id: &str) -> Bytes {
         self.close(|format, said| format.fail(said, kind, message, request_id))
     }
@@ -231,7 +256,6 @@ impl Relay {
         if self.closed {
             return Bytes::new();
         }
-        self.settle();
         let mut bytes = Vec::new();
         for out in self.out.drain(..) {
             match out {
@@ -239,7 +263,13 @@ impl Relay {
                 Out::Made(made) => bytes.extend_from_slice(&made),
             }
         }
-        bytes.extend(end(&mut *self.format, &self.said));
+        let ended = self.said.over && self.held.is_empty();
+        if !ended {
+            if self.torn {
+                bytes.extend_from_slice(if self.framing == Framing::Events { b"\n\n" } else { b"\n" });
+            }
+            bytes.extend(end(&mut *self.format, &self.said));
+        }
         self.closed = true;
         self.held.clear();
         bytes.into()
@@ -255,7 +285,11 @@ impl Relay {
     fn settle(&mut self) {
         while let Some(frame) = self.held.get(self.looked).filter(|_| !self.closed) {
             let lane = frame.lane;
-            if self.barred.iter().any(|barred| barred.crosses(lane)) || !frame.is_ready(&self.said) {
+            let behind = |barred: &Lane| barred.crosses(lane) || lane == Lane::Free;
+            let waits = self.barred.iter().any(behind)
+                || !frame.is_ready(&self.said)
+                || !self.format.is_ready(frame, &mut self.said);
+            if waits {
                 if !self.barred.contains(&lane) {
                     self.barred.push(lane);
                 }
@@ -336,7 +370,9 @@ impl Relay {
                 continue;
             }
             let start = self.held.iter().flat_map(|frame| &frame.parts).find_map(|part| match part {
-                Part::Piece { span, .. } | Part::Copy { span, .. } | Part::Echo { span, .. } if span.track == id => {
+                Part::Piece { span, .. } | Part::Text(span) | Part::Copy { span, .. } | Part::Echo { span, .. }
+                    if span.track == id =>
+                {
                     Some(span.range.start)
                 }
                 _ => None,

@@ -17,6 +17,9 @@ const LOOK_BACK: usize = 4 << 10;
 /// How much more than that there must be before it is dropped.
 const SLACK: usize = 64 << 10;
 
+/// How many choices a stream may have, and how many tool calls.
+pub(super) const MOST: usize = 1024;
+
 /// A part of a track, by absolute offsets.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Span {
@@ -41,6 +44,8 @@ pub(super) struct ChoiceState {
     pub(super) over: bool,
     /// The upstream has named its role.
     pub(super) role_came: bool,
+    /// Sound goes with its text, and would still say what the text no longer does.
+    pub(super) spoken: bool,
     /// The client has its role.
     pub(super) role_left: bool,
     /// The client has its stop reason.
@@ -61,6 +66,8 @@ pub(super) struct CallState {
     pub(super) uneven: bool,
     /// A frame with a part of it has left.
     pub(super) begun: bool,
+    /// It is shown whole, in a form of its own: it can be taken out, not rewritten.
+    pub(super) sealed: bool,
     /// Its arguments are a JSON object on the wire.
     pub(super) objects: bool,
 }
@@ -98,6 +105,12 @@ pub(super) struct Said {
 impl Said {
     pub(super) fn choice(&mut self, choice: u32) -> &mut ChoiceState {
         self.choices.entry(choice).or_default()
+    }
+
+    /// A choice that something comes of.
+    pub(super) fn begin_choice(&mut self, choice: u32) -> Result<(), Fault> {
+        self.choice(choice);
+        if self.choices.len() > MOST { Err(Fault::TooMany) } else { Ok(()) }
     }
 
     /// The track of a choice and kind.
@@ -155,23 +168,31 @@ impl Said {
         }
     }
 
-    /// Nothing more comes at all. After an error, calls that were being made stay incomplete.
+    /// Nothing more comes at all. Calls that an error cut off do not leave, unless they were kept before.
     pub(super) fn end(&mut self, error: bool) {
         self.over = true;
         self.error |= error;
         self.tracks.iter_mut().for_each(|track| track.ended = true);
         if !error {
-            self.complete(|_| true);
+            return self.complete(|_| true);
+        }
+        let open = self.calls.iter_mut().zip(&mut self.call_states).filter(|(call, _)| !call.complete && !call.decided);
+        for (call, state) in open {
+            call.decided = true;
+            state.fate = Decided::Removed;
         }
     }
 
-    pub(super) fn allow(&mut self, track: TrackId, upto: usize) {
-        let Some(track) = self.tracks.get_mut(track.0) else { return };
+    /// Says whether more is allowed than before.
+    pub(super) fn allow(&mut self, track: TrackId, upto: usize) -> bool {
+        let Some(track) = self.tracks.get_mut(track.0) else { return false };
         let mut upto = upto.min(track.len_total());
         while upto > track.base && !track.text.is_char_boundary(upto - track.base) {
             upto -= 1;
         }
+        let more = upto > track.allowed;
         track.allowed = track.allowed.max(upto);
+        more
     }
 
     pub(super) fn replace(&mut self, id: TrackId, range: Range<usize>, text: &str) -> Result<(), Unheld> {
@@ -330,13 +351,17 @@ impl Said {
     pub(super) fn held(&self) -> usize {
         let texts: usize = self.tracks.iter().map(|track| track.text.len()).sum();
         let calls = self.calls.iter().zip(&self.call_states);
-        texts + calls.map(|(call, state)| call.call.function.arguments.len() + state.arguments.len()).sum::<usize>()
+        let arguments = calls.map(|(call, state)| call.call.function.arguments.len() + state.arguments.len());
+        texts + arguments.sum::<usize>() + self.calls.len() * (size_of::<Call>() + size_of::<CallState>())
     }
 }
 
 fn rewritable(call: &Call, state: &CallState, new: &ToolCall) -> Result<(), Unheld> {
     if !call.complete {
         return Err(Unheld::new("a tool call can be rewritten once it is complete"));
+    }
+    if state.sealed {
+        return Err(Unheld::new("a call of this kind can be taken out, not rewritten"));
     }
     if new.kind != call.call.kind || new.extra.iter().any(|(key, value)| call.call.extra.get(key) != Some(value)) {
         return Err(Unheld::new("of a tool call, only id, name and arguments can be rewritten"));

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use crate::{find, redact, rules};
+use crate::{MARKER, find, redact, rules};
 
 /// One line of the file, with its templates filled.
 pub(super) struct Example {
@@ -23,7 +23,7 @@ pub(super) fn examples() -> Vec<Example> {
 }
 
 /// Replaces `{a36}` by 36 characters of class `a`; every third is a digit where the class has any.
-fn fill(template: &str) -> String {
+pub(super) fn fill(template: &str) -> String {
     let template = template.replace(r"\\", "\u{1}").replace(r"\n", "\n").replace('\u{1}', r"\");
     let mut out = String::new();
     let mut rest = template.as_str();
@@ -100,6 +100,27 @@ fn nothing_of_a_secret_is_left() {
         redact(&fill("-----BEGIN PRIVATE KEY-----\n{a64}\n{a9}=\n-----END PRIVATE KEY-----\n.")),
         "[REDACTED]\n."
     );
+}
+
+#[test]
+fn a_private_key_that_the_text_ends_in_is_found_from_its_first_byte() {
+    for text in ["-----BEGIN PRIVATE KEY-----\nM", "-----BEGIN RSA PRIVATE KEY-----\\nMIIE\\n\""] {
+        assert_eq!(redact(text), MARKER, "{text}");
+    }
+    for text in ["-----BEGIN PRIVATE KEY-----\n", "-----BEGIN PRIVATE KEY----- is"] {
+        assert_eq!(redact(text), text);
+    }
+}
+
+#[test]
+fn nothing_of_a_word_is_left_that_a_private_key_runs_into() {
+    assert_eq!(redact(&fill("-----BEGIN PRIVATE KEY-----\n{a64}\n{a9}_{a4}.")), "[REDACTED].");
+}
+
+#[test]
+fn an_option_behind_a_marker_is_not_the_whole_name() {
+    let left = redact(&fill("AKIA{u16}--token {a32}")).into_owned();
+    assert!(left.starts_with("[REDACTED]--token ") && left.len() == 50, "{left}");
 }
 
 #[test]

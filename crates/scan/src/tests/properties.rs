@@ -87,7 +87,7 @@ fn piece() -> impl Strategy<Value = String> {
     ]
 }
 
-fn text() -> impl Strategy<Value = String> {
+pub(super) fn text() -> impl Strategy<Value = String> {
     prop::collection::vec(piece(), 0..9).prop_map(|pieces| pieces.concat())
 }
 

@@ -1,0 +1,355 @@
+//! The gate of one streamed answer: hooks see every token before the client does.
+//!
+//! A [`Gate`] owns the [`Relay`] of one stream, and says what of it may leave. Its host feeds it ([`Gate::push`],
+//! [`Gate::end`]), drives the hooks that judge ([`Gate::poll`]), and hands out what comes of it ([`Gate::take`]); all IO
+//! is the host's. One dispatch runs at a time, in order; while it runs more may come in.
+//!
+//! - `policy`: what of an answer is held, and for whom.
+//! - `passage`: one text on its way: settled, judged, let go.
+//! - `change`: what a hook's text changes of what has not left.
+//! - `restoring`: values in the place of placeholders, the last stage.
+//! - `calls`: tool calls, held until they are judged as wholes.
+//! - `judging`: the dispatch that runs, and what comes of it.
+
+mod calls;
+mod change;
+mod judging;
+mod passage;
+mod policy;
+mod restoring;
+
+use std::future::poll_fn;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use bytes::Bytes;
+use gatehook_engine::Held;
+use gatehook_engine::events::Event;
+use gatehook_inference::{Block, Ending, ErrorKind, Fault, HookNote, Path, Phase, Relay, Route, TrackId, TrackKind};
+use tokio::time::{Instant, Sleep, sleep_until};
+
+use crate::call::OwnedCall;
+use crate::guard::{Admitted, Guard};
+use crate::heed::unheld;
+use crate::placeholders::Placeholders;
+use crate::refusal::Refusal;
+use calls::CallsPassage;
+use judging::Judging;
+use passage::Passage;
+use policy::{Policy, scans};
+
+/// How many bytes come in between two looks at how much is held.
+const BETWEEN_LOOKS: usize = 64 * 1024;
+
+/// How many bytes may wait for a dispatch that runs, before no more need be read.
+const ENOUGH: usize = 256 * 1024;
+
+/// Does work elsewhere than on the thread that asks for it, and is ready when it is done. Dropped, it may let the work
+/// go on; what the work waits for has been cancelled by then.
+pub type Aside = fn(Work) -> Work;
+
+/// A piece of work.
+pub type Work = Pin<Box<dyn Future<Output = ()> + Send>>;
+
+/// What a host sets for the streams of its gates.
+#[derive(Debug, Clone, Copy)]
+pub struct GateSettings {
+    /// How a stream ends that a hook blocks.
+    pub ending: Ending,
+    /// How many bytes of an answer may be held. Over it the answer is refused.
+    pub limit: usize,
+    /// Where hooks are shown what is long: from this many bytes on. `None`: where the gate is polled.
+    pub aside: Option<(usize, Aside)>,
+}
+
+/// How an upstream's stream ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum UpstreamEnd {
+    /// It was closed.
+    Over,
+    /// It broke off, for this reason.
+    Broke(ErrorKind),
+}
+
+/// The gate of one streamed answer.
+///
+/// Dropping it ends the hooks that run.
+pub struct Gate {
+    guard: Arc<Guard>,
+    call: OwnedCall,
+    admitted: Admitted,
+    settings: GateSettings,
+    policy: Policy,
+    relay: Relay,
+    /// One for each track of the relay.
+    passages: Vec<Passage>,
+    calls: CallsPassage,
+    judging: Option<Judging>,
+    /// The choices that have been judged as wholes, and then those that were shown to observers.
+    wholes: usize,
+    shown: usize,
+    /// Whose turn it is among tracks that are due at once.
+    turn: usize,
+    clock: Option<Pin<Box<Sleep>>>,
+    /// Bytes that have come since the last look at how much is held.
+    unlooked: usize,
+    /// The client has the status line.
+    committed: bool,
+    /// The upstream has ended.
+    ended: bool,
+    /// All is decided.
+    finished: bool,
+    /// All has been taken.
+    empty: bool,
+    /// [`Gate::poll`] has said that the gate is closed.
+    told: bool,
+    /// How the stream ends that was refused.
+    last: Option<Bytes>,
+    outcome: Option<Refusal>,
+}
+
+impl Gate {
+    /// The gate of an answer that streams; `None` where nothing of it need be held or seen: then it passes as it comes.
+    pub fn new(guard: Arc<Guard>, call: OwnedCall, admitted: Admitted, settings: GateSettings) -> Option<Self> {
+        let route = match call.path {
+            Path::Route(route) => route,
+            Path::Text(_) => return None,
+        };
+        let hooks = guard.executor.selected(Event::PostInference, &admitted.input);
+        let policy = Policy::of(&hooks);
+        let idle = hooks.is_empty() && !guard.tools && admitted.placeholders.is_empty();
+        drop(hooks);
+        (!idle).then(|| Self {
+            calls: CallsPassage::new(policy.calls, guard.tools, admitted.placeholders.clone()),
+            relay: Relay::new(route),
+            guard,
+            call,
+            admitted,
+            settings,
+            policy,
+            passages: Vec::new(),
+            judging: None,
+            wholes: 0,
+            shown: 0,
+            turn: 0,
+            clock: None,
+            unlooked: 0,
+            committed: false,
+            ended: false,
+            finished: false,
+            empty: false,
+            told: false,
+            last: None,
+            outcome: None,
+        })
+    }
+
+    /// Whose answer it is.
+    pub fn route(&self) -> Route {
+        match self.call.path {
+            Path::Route(route) => route,
+            Path::Text(_) => Route::Chat,
+        }
+    }
+
+    /// Takes bytes of the upstream, split anywhere. Then [`Gate::poll`] drives what is due.
+    pub fn push(&mut self, bytes: Bytes) {
+        if self.is_closed() {
+            return;
+        }
+        self.unlooked += bytes.len();
+        if let Err(fault) = self.relay.push(bytes) {
+            return self.fault(&fault);
+        }
+        if self.unlooked > BETWEEN_LOOKS.min(self.settings.limit / 2) {
+            self.unlooked = 0;
+            if self.relay.held() > self.settings.limit {
+                return self.too_large();
+            }
+        }
+        self.feed();
+    }
+
+    /// The upstream has ended.
+    pub fn end(&mut self, how: UpstreamEnd) {
+        if self.is_closed() || self.relay.is_over() {
+            return;
+        }
+        match how {
+            UpstreamEnd::Over => match self.relay.finish() {
+                Ok(()) => {
+                    self.ended = true;
+                    self.feed();
+                }
+                Err(fault) => self.fault(&fault),
+            },
+            UpstreamEnd::Broke(kind) => self.refuse(Refusal::new(kind)),
+        }
+    }
+
+    /// Drives the hooks that judge, and the clocks. Ready: something has been decided, and may be taken. Pending: nothing
+    /// is, until more comes in or the waker is called.
+    pub fn poll(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        let mut moved = false;
+        while !self.is_closed() {
+            if let Some(judging) = &mut self.judging {
+                let Poll::Ready(heard) = judging.poll(cx) else { break };
+                if let Some(judging) = self.judging.take() {
+                    self.heard(judging, heard);
+                }
+                moved = true;
+            } else if !self.start(Instant::now()) && !self.is_closed() && self.tick(cx).is_pending() {
+                break;
+            }
+        }
+        let closed = self.is_closed();
+        moved |= closed && !std::mem::replace(&mut self.told, closed);
+        if moved { Poll::Ready(()) } else { Poll::Pending }
+    }
+
+    /// [`Gate::poll`] to wait for. Dropping the future loses nothing.
+    pub async fn judged(&mut self) {
+        poll_fn(|cx| self.poll(cx)).await;
+    }
+
+    /// Waits until the next text has waited long enough.
+    fn tick(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        let deadlines = self.passages.iter().filter_map(|passage| passage.deadline(&self.policy));
+        let Some(next) = deadlines.min() else { return Poll::Pending };
+        let clock = self.clock.get_or_insert_with(|| Box::pin(sleep_until(next)));
+        if clock.deadline() != next {
+            clock.as_mut().reset(next);
+        }
+        clock.as_mut().poll(cx)
+    }
+
+    /// Whether more of the upstream should be read: not while a dispatch runs and enough waits for the next one.
+    pub fn wants_more(&self) -> bool {
+        let waiting = || self.passages.iter().map(Passage::waiting).sum::<usize>();
+        !self.is_closed() && (self.judging.is_none() || waiting() < ENOUGH)
+    }
+
+    /// What may leave now; [`None`]: nothing. Before anything that the model says may leave, nothing at all does, so
+    /// that a refusal can still be answered plainly.
+    pub fn take(&mut self) -> Option<Bytes> {
+        if let Some(last) = self.last.take() {
+            return Some(last);
+        }
+        let silent = !self.committed && !self.finished && !self.relay.speaks();
+        // Whoever looks on has seen the answer before its end has left.
+        let observed = self.policy.observed && self.at_end() && !self.finished;
+        if self.outcome.is_some() || silent || observed {
+            return None;
+        }
+        let bytes = self.relay.take();
+        self.committed |= bytes.is_some();
+        self.empty = self.finished && bytes.is_none();
+        bytes
+    }
+
+    /// The status line has left: from now on a refusal ends the stream as its protocol does. Taking bytes says so too.
+    pub fn commit(&mut self) {
+        self.committed = true;
+    }
+
+    /// The refusal. Where nothing had left the host answers it plainly; otherwise its bytes come out of
+    /// [`Gate::take`].
+    pub fn outcome(&self) -> Option<&Refusal> {
+        self.outcome.as_ref()
+    }
+
+    /// Whether all has been taken that will ever come. What the upstream still sends means nothing.
+    pub fn is_done(&self) -> bool {
+        self.last.is_none() && (self.outcome.is_some() || (self.finished && self.empty))
+    }
+
+    /// Bytes of the answer that are held.
+    pub fn held(&self) -> usize {
+        self.relay.held()
+    }
+
+    /// Nothing more is judged.
+    fn is_closed(&self) -> bool {
+        self.finished || self.outcome.is_some()
+    }
+
+    /// Nothing more comes.
+    fn at_end(&self) -> bool {
+        self.ended || self.relay.is_over()
+    }
+
+    /// Takes in what has come, and lets go what no hook need judge.
+    fn feed(&mut self) {
+        let now = Instant::now();
+        if self.at_end()
+            && let Err(no) = self.calls.remove_torn(&mut self.relay)
+        {
+            return self.refuse(unheld(Phase::PostInference, &self.call.as_call(), &no.reason));
+        }
+        let Self { relay, passages, policy, guard, admitted, call, .. } = self;
+        let again = |kind| match policy.held(kind) {
+            Held::Window | Held::Scan => scans(&guard.executor.selected(Event::PostInference, &admitted.input), kind),
+            Held::Buffer | Held::Observe => Vec::new(),
+        };
+        for track in relay.tracks().iter().skip(passages.len()) {
+            let keep = policy.observed || policy.waits_for_the_whole();
+            // A signature follows such thinking: no value can be put into it.
+            let sealed = track.kind == TrackKind::Thinking && call.path == Path::Route(Route::Messages);
+            let placeholders = if sealed { Placeholders::default() } else { admitted.placeholders.clone() };
+            passages.push(Passage::new(track.kind, policy, again(track.kind), keep, placeholders));
+        }
+        for (track, passage) in relay.tracks().iter().zip(&mut *passages) {
+            passage.feed(track, now, || again(track.kind));
+        }
+        let mut done = self.calls.feed(relay);
+        for (place, passage) in passages.iter_mut().enumerate() {
+            done = done.and_then(|()| passage.go_on(relay, TrackId(place), policy, now));
+        }
+        if let Err(no) = done {
+            self.refuse(unheld(Phase::PostInference, &self.call.as_call(), &no.reason));
+        } else if self.passages.iter().any(|passage| passage.too_long) {
+            tracing::warn!(id = &*self.call.request_id, "what hooks may find in an answer has no end");
+            self.refuse(Refusal::new(ErrorKind::HookUnavailable).saying("A text of the answer cannot be judged."));
+        }
+    }
+
+    fn fault(&mut self, fault: &Fault) {
+        tracing::warn!(id = &*self.call.request_id, %fault, "a stream cannot be shown to hooks");
+        let text = match fault {
+            Fault::Cut => "The inference server's answer broke off.",
+            _ => "The inference server's answer cannot be shown to a policy hook.",
+        };
+        self.refuse(Refusal::new(ErrorKind::BadUpstream).saying(text));
+    }
+
+    fn too_large(&mut self) {
+        let limit = self.settings.limit;
+        let text = format!("The inference server's answer is longer than the {limit} bytes that a hook can be shown.");
+        self.refuse(Refusal::new(ErrorKind::BadUpstream).saying(text));
+    }
+
+    /// Ends the answer: plainly as long as nothing has left, by its protocol after that.
+    fn refuse(&mut self, refusal: Refusal) {
+        (self.judging, self.clock) = (None, None);
+        if self.committed {
+            let text = if refusal.message.is_empty() { refusal.kind.sentence() } else { &refusal.message };
+            let bytes = match &refusal.hook {
+                Some(note) => {
+                    let permission = note.permission.clone().or_else(|| refusal.kind.permission().map(str::to_owned));
+                    let hook = HookNote { permission, ..(**note).clone() };
+                    self.relay.block(&Block { message: text, hook: &hook, ending: self.settings.ending })
+                }
+                None => self.relay.fail(refusal.kind, text, &self.call.request_id),
+            };
+            self.last = Some(bytes).filter(|bytes| !bytes.is_empty());
+        }
+        self.outcome = Some(refusal);
+    }
+}
+
+impl std::fmt::Debug for Gate {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Gate").field("call", &self.call).field("policy", &self.policy).finish_non_exhaustive()
+    }
+}

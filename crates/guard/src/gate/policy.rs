@@ -1,0 +1,139 @@
+//! How one answer is held: the strictest of what its hooks want, for each kind of content.
+
+use std::time::Duration;
+
+use gatehook_engine::definition::ToolCalls;
+use gatehook_engine::events::SegmentKind;
+use gatehook_engine::{Held, Scan, Selected};
+use gatehook_inference::TrackKind;
+
+/// Text before a segment that is not there for a window's sake, in bytes.
+const CONTEXT: usize = 256;
+
+/// How one answer is held.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Policy {
+    pub(super) text: Held,
+    pub(super) thinking: Held,
+    pub(super) calls: Calls,
+    /// Bytes that make a window due.
+    pub(super) size: usize,
+    /// How long text may wait for a window to fill.
+    pub(super) max_wait: Duration,
+    /// How much of what has left is shown before a segment.
+    pub(super) overlap: usize,
+    /// Characters at the end of a segment that are held for the next one.
+    pub(super) holdback: usize,
+    /// Some hook looks on, and is shown the whole at the end.
+    pub(super) observed: bool,
+}
+
+/// What of tool calls is held for hooks of `post_inference`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Calls {
+    /// Nothing.
+    Pass,
+    /// Each call until it is complete.
+    Each,
+    /// All, until the answer is.
+    Whole,
+}
+
+impl Policy {
+    /// The strictest of these hooks.
+    pub(super) fn of(hooks: &[Selected<'_>]) -> Self {
+        let mut policy = Self {
+            text: Held::Observe,
+            thinking: Held::Observe,
+            calls: Calls::Pass,
+            size: usize::MAX,
+            max_wait: Duration::MAX,
+            overlap: CONTEXT,
+            holdback: 0,
+            observed: false,
+        };
+        for hook in hooks {
+            let own = hook.policy();
+            // Who says that it scans and has no scan cannot tell how far a text is settled.
+            let blind = |held| held == Held::Scan && hook.scan().is_none();
+            let held = |held| if blind(held) { Held::Buffer } else { held };
+            policy.text = stricter(policy.text, held(own.text));
+            policy.thinking = stricter(policy.thinking, held(own.thinking));
+            policy.calls = policy.calls.max(calls(hook));
+            policy.observed |= own.text == Held::Observe || own.thinking == Held::Observe;
+            if own.text == Held::Window || own.thinking == Held::Window {
+                policy.size = policy.size.min(own.size);
+                policy.max_wait = policy.max_wait.min(own.max_wait);
+                policy.overlap = policy.overlap.max(own.overlap);
+                policy.holdback = policy.holdback.max(own.holdback);
+            }
+        }
+        policy
+    }
+
+    pub(super) fn held(&self, kind: TrackKind) -> Held {
+        match kind {
+            TrackKind::Text => self.text,
+            TrackKind::Thinking => self.thinking,
+        }
+    }
+
+    /// Whether anything waits for the end of the answer to be judged as a whole.
+    pub(super) fn waits_for_the_whole(&self) -> bool {
+        self.text == Held::Buffer || self.thinking == Held::Buffer || self.calls == Calls::Whole
+    }
+
+    /// Whether this hook judges segments of this kind.
+    pub(super) fn judges_segments(&self, hook: &Selected<'_>, kind: SegmentKind) -> bool {
+        let of = |kind| self.held(kind) != Held::Buffer && matches!(held(hook, kind), Held::Window | Held::Scan);
+        match kind {
+            SegmentKind::Text => of(TrackKind::Text),
+            SegmentKind::Thinking => of(TrackKind::Thinking),
+            SegmentKind::ToolCall => self.calls == Calls::Each && calls(hook) == Calls::Each,
+        }
+    }
+
+    /// Whether this hook judges the answer as a whole, because it wants to or because something it judges waits for one
+    /// that does.
+    pub(super) fn judges_the_whole(&self, hook: &Selected<'_>) -> bool {
+        let of = |kind| self.held(kind) == Held::Buffer && held(hook, kind) != Held::Observe;
+        of(TrackKind::Text) || of(TrackKind::Thinking) || (self.calls == Calls::Whole && calls(hook) != Calls::Pass)
+    }
+
+    /// Whether this hook is shown the whole when all is decided.
+    pub(super) fn observes(&self, hook: &Selected<'_>) -> bool {
+        let own = hook.policy();
+        (own.text == Held::Observe || own.thinking == Held::Observe) && !self.judges_the_whole(hook)
+    }
+}
+
+/// What of a kind is held for one hook.
+fn held(hook: &Selected<'_>, kind: TrackKind) -> Held {
+    match kind {
+        TrackKind::Text => hook.policy().text,
+        TrackKind::Thinking => hook.policy().thinking,
+    }
+}
+
+/// The scans of one track, of all hooks that scan its kind.
+pub(super) fn scans(hooks: &[Selected<'_>], kind: TrackKind) -> Vec<Box<dyn Scan>> {
+    hooks.iter().filter(|hook| held(hook, kind) == Held::Scan).filter_map(Selected::scan).collect()
+}
+
+fn calls(hook: &Selected<'_>) -> Calls {
+    match (hook.policy().tool_calls, held(hook, TrackKind::Text)) {
+        (ToolCalls::Pass, _) => Calls::Pass,
+        (ToolCalls::Hold, Held::Buffer) => Calls::Whole,
+        (ToolCalls::Hold, _) => Calls::Each,
+    }
+}
+
+fn stricter(one: Held, other: Held) -> Held {
+    let rank = |held| match held {
+        Held::Buffer => 3,
+        Held::Window => 2,
+        Held::Scan => 1,
+        Held::Observe => 0,
+    };
+    if rank(other) > rank(one) { other } else { one }
+}

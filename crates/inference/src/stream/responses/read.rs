@@ -1,0 +1,472 @@
+//! What each event of a Responses stream tells.
+
+use std::borrow::Cow;
+
+use gatehook_events::ToolCall;
+
+use super::events::{Event, List, PartKind};
+use super::items::{Item, ItemKind, Part};
+use super::{Piece, Responses, Told};
+use crate::json::{At, Document, Kind};
+use crate::response::shown_whole;
+use crate::stream::format::members;
+use crate::stream::said::{CallState, Said};
+use crate::stream::tokens::spell;
+use crate::stream::{Call, CallId, Fault, TrackKind};
+use crate::view::{Draft, is_cipher};
+
+const EVENT: &[&str] = &[
+    "type",
+    "response",
+    "item",
+    "item_id",
+    "output_index",
+    "content_index",
+    "summary_index",
+    "part",
+    "delta",
+    "text",
+    "refusal",
+    "arguments",
+    "input",
+];
+const RESPONSE: &[&str] = &["output", "status", "output_text", "usage"];
+const ITEM: &[&str] =
+    &["type", "id", "role", "content", "call_id", "name", "arguments", "input", "summary", "encrypted_content"];
+const PART: &[&str] = &["type", "text", "refusal", "annotations", "logprobs"];
+
+/// Items that hold nothing of what the model said.
+const SILENT: &[&str] = &["mcp_list_tools", "compaction"];
+
+/// Calls that a client makes: the type of their item, what they are shown as, and the key of their arguments.
+const CALLS: &[(&str, &str, &str)] =
+    &[("function_call", "function", "arguments"), ("custom_tool_call", "custom", "input")];
+
+/// The key of the arguments of a call that can be rewritten.
+pub(super) fn arguments_key(document: &Document, item: At) -> Option<&'static str> {
+    let kind = document.string(item, "type")?;
+    CALLS.iter().find(|(name, _, _)| *name == kind).map(|(_, _, key)| *key)
+}
+
+fn number(document: &Document, key: &str) -> Option<u64> {
+    document.raw(document.get(Document::ROOT, key)?).parse().ok()
+}
+
+fn text<'d>(document: &'d Document, object: At, key: &str) -> Result<Cow<'d, str>, Fault> {
+    let missing = || document.shape(object, format!("a text is expected under `{key}`"));
+    Ok(document.string(object, key).ok_or_else(missing)?)
+}
+
+/// Refuses keys of an object that a lenient reader takes for others.
+fn check(document: &Document, object: At, known: &[&str]) -> Result<(), Fault> {
+    members(document, object, known, |_, _| Ok(()))
+}
+
+/// Reads one event; what it finds goes into `told`.
+pub(super) struct Reader<'r> {
+    pub(super) items: &'r mut Vec<Item>,
+    pub(super) document: &'r Document,
+    pub(super) said: &'r mut Said,
+    pub(super) told: Told,
+}
+
+impl Responses {
+    /// Reads one event.
+    pub(super) fn told(&mut self, document: &Document, said: &mut Said) -> Result<Told, Fault> {
+        check(document, Document::ROOT, EVENT)?;
+        let event = Event::of(&document.string(Document::ROOT, "type").unwrap_or_default());
+        if event == Event::Opening {
+            let response = document.some(Document::ROOT, "response");
+            self.opening = response.map(|at| document.slice(at)).or(self.opening.take());
+        }
+        let told = Told {
+            event,
+            number: number(document, "sequence_number"),
+            place: number(document, "output_index"),
+            item: None,
+            part: None,
+            pieces: Vec::new(),
+            argued: 0,
+            odd: false,
+        };
+        let mut reader = Reader { items: &mut self.items, document, said, told };
+        reader.read()?;
+        Ok(reader.told)
+    }
+
+    /// The item that an element of the whole output shows.
+    pub(super) fn listed(&self, document: &Document, at: At, place: usize) -> Option<usize> {
+        listed(&self.items, document, at, place)
+    }
+}
+
+/// The same: by its id, else by its place where the kind is the same.
+fn listed(items: &[Item], document: &Document, at: At, place: usize) -> Option<usize> {
+    let id = document.string(at, "id");
+    id.and_then(|id| items.iter().rposition(|item| item.id.as_deref() == Some(&*id))).or_else(|| {
+        let item = items.get(place)?;
+        let same = match document.string(at, "type").as_deref() {
+            Some("message") => item.kind == ItemKind::Message,
+            Some("reasoning") => item.kind == ItemKind::Reasoning,
+            Some(kind) if SILENT.contains(&kind) => item.kind == ItemKind::Silent,
+            _ => item.call().is_some(),
+        };
+        same.then_some(place)
+    })
+}
+
+impl Reader<'_> {
+    fn read(&mut self) -> Result<(), Fault> {
+        let document = self.document;
+        let root = Document::ROOT;
+        match self.told.event {
+            Event::Opening => {
+                let response = document.some(root, "response");
+                self.told.odd = response.is_some_and(|at| document.some(at, "output").is_none());
+            }
+            Event::ItemAdded => self.item_added()?,
+            Event::ItemDone => self.item_done()?,
+            Event::PartAdded(list) | Event::PartDone(list) => self.part_shown(list)?,
+            Event::TextDelta(kind) => {
+                let (item, part) = self.about_part(kind);
+                let delta = text(document, root, "delta")?;
+                self.append(item, part, &delta)?;
+                self.told.odd |= document.some(root, "logprobs").is_some_and(|at| !spell_or_none(document, at, &delta));
+            }
+            Event::TextDone(kind) => {
+                let (item, part) = self.about_part(kind);
+                self.reconcile(item, part, root, kind)?;
+            }
+            Event::Annotation => {
+                self.told.item = self.about();
+                let index = number(document, "content_index");
+                let item = self.told.item.and_then(|at| self.items.get(at));
+                self.told.part = item.and_then(|item| match index {
+                    Some(index) => item.find(List::Content, index),
+                    None => item.last(List::Content),
+                });
+                self.lacks("content_index");
+            }
+            Event::CallDelta => {
+                let delta = text(document, root, "delta")?;
+                self.argue(|arguments| arguments.push_str(&delta))?;
+            }
+            Event::CallDone(key) => {
+                let whole = text(document, root, key)?;
+                self.argue(|arguments| grow(arguments, &whole))?;
+                let call = self.told.item.and_then(|at| self.items.get(at)).and_then(Item::call);
+                let state = call.and_then(|call| self.said.call_states.get(call.0));
+                self.told.odd |= state.is_some_and(|state| state.arguments != *whole);
+            }
+            Event::End { failed } => self.end(failed)?,
+            Event::Error => self.said.end(true),
+            Event::Other => self.told.item = self.about(),
+        }
+        Ok(())
+    }
+
+    /// Notes that a field of the event is missing.
+    fn lacks(&mut self, key: &str) {
+        self.told.odd |= self.document.get(Document::ROOT, key).is_none();
+    }
+
+    /// The item that the event is about: by its id, else by its place in the output.
+    fn about(&self) -> Option<usize> {
+        let id = self.document.string(Document::ROOT, "item_id");
+        match (id, self.told.place) {
+            (Some(id), _) if self.items.iter().any(|item| item.id.is_some()) => {
+                self.items.iter().rposition(|item| item.id.as_deref() == Some(&*id))
+            }
+            (_, Some(place)) => self.items.iter().rposition(|item| item.number == Some(place)),
+            (Some(_), None) => self.items.len().checked_sub(1),
+            (None, None) => None,
+        }
+    }
+
+    /// The item and part of a text; they are made where nobody has announced them.
+    fn about_part(&mut self, kind: &'static PartKind) -> (usize, usize) {
+        let index = number(self.document, kind.list.index());
+        let item = self.about_or_new(kind);
+        let part = self.part(item, kind, index);
+        (self.told.item, self.told.part) = (Some(item), Some(part));
+        self.lacks("item_id");
+        self.lacks(kind.list.index());
+        (item, part)
+    }
+
+    fn about_or_new(&mut self, kind: &PartKind) -> usize {
+        self.about().unwrap_or_else(|| {
+            let id = self.document.string(Document::ROOT, "item_id").map(Into::into);
+            let of = match kind.track {
+                TrackKind::Text => ItemKind::Message,
+                TrackKind::Thinking => ItemKind::Reasoning,
+            };
+            self.items.push(Item::new(id, self.told.place, of));
+            self.items.len() - 1
+        })
+    }
+
+    fn item_added(&mut self) -> Result<(), Fault> {
+        let Some(at) = self.document.some(Document::ROOT, "item") else { return Ok(()) };
+        let item = self.add(at, self.told.place)?;
+        self.told.item = Some(item);
+        self.show(at, item, false)
+    }
+
+    fn item_done(&mut self) -> Result<(), Fault> {
+        let Some(at) = self.document.some(Document::ROOT, "item") else { return Ok(()) };
+        let id = self.document.string(at, "id");
+        let by_id = id.and_then(|id| self.items.iter().rposition(|item| item.id.as_deref() == Some(&*id)));
+        let item = match by_id.or_else(|| self.about()) {
+            Some(item) => item,
+            None => self.add(at, self.told.place)?,
+        };
+        self.told.item = Some(item);
+        self.show(at, item, true)
+    }
+
+    fn part_shown(&mut self, list: List) -> Result<(), Fault> {
+        self.told.item = self.about();
+        let Some(at) = self.document.some(Document::ROOT, "part") else { return Ok(()) };
+        let Some(kind) = self.part_kind(at)? else { return Ok(()) };
+        let item = self.about_or_new(kind);
+        let index = number(self.document, list.index()).or_else(|| {
+            // A new part without a number stands behind those that are there.
+            let added = matches!(self.told.event, Event::PartAdded(_));
+            added.then(|| self.items.get(item).map_or(0, |item| item.count(list)))
+        });
+        let part = self.part(item, kind, index);
+        (self.told.item, self.told.part) = (Some(item), Some(part));
+        self.lacks("item_id");
+        self.lacks(list.index());
+        self.told.odd |= kind.name == "output_text" && self.document.some(at, "annotations").is_none();
+        self.reconcile(item, part, at, kind)
+    }
+
+    fn part_kind(&self, part: At) -> Result<Option<&'static PartKind>, Fault> {
+        check(self.document, part, PART)?;
+        Ok(PartKind::of(&self.document.string(part, "type").unwrap_or_default()))
+    }
+
+    fn add(&mut self, at: At, place: Option<u64>) -> Result<usize, Fault> {
+        check(self.document, at, ITEM)?;
+        let kind = match self.document.string(at, "type").as_deref() {
+            Some("message") => ItemKind::Message,
+            Some("reasoning") => ItemKind::Reasoning,
+            Some(kind) if SILENT.contains(&kind) => ItemKind::Silent,
+            None if self.document.some(at, "content").is_some() => ItemKind::Message,
+            _ => ItemKind::Call(self.begin_call(at)?),
+        };
+        self.turn(match kind {
+            ItemKind::Message => Some(TrackKind::Text),
+            ItemKind::Reasoning => Some(TrackKind::Thinking),
+            ItemKind::Call(_) | ItemKind::Silent => None,
+        });
+        self.items.push(Item::new(self.document.string(at, "id").map(Into::into), place, kind));
+        Ok(self.items.len() - 1)
+    }
+
+    /// What follows is of another kind than the texts of other tracks.
+    fn turn(&mut self, kind: Option<TrackKind>) {
+        self.said.tracks.iter_mut().filter(|track| Some(track.kind) != kind).for_each(|track| track.ended = true);
+    }
+
+    /// What an item holds where it is shown: when it is announced, when it is done, and in the end.
+    fn show(&mut self, at: At, index: usize, over: bool) -> Result<(), Fault> {
+        check(self.document, at, ITEM)?;
+        let Some(item) = self.items.get_mut(index) else { return Ok(()) };
+        item.over |= over;
+        let kind = item.kind;
+        match kind {
+            ItemKind::Call(call) if over => return self.finish_call(at, call),
+            ItemKind::Call(_) | ItemKind::Silent => return Ok(()),
+            ItemKind::Message | ItemKind::Reasoning => {}
+        }
+        for list in [List::Content, List::Summary] {
+            self.show_parts(at, index, list)?;
+        }
+        self.show_sealed(at, index)
+    }
+
+    fn show_parts(&mut self, item: At, index: usize, list: List) -> Result<(), Fault> {
+        let Some(parts) = self.document.some(item, list.key()) else { return Ok(()) };
+        if self.document.kind(parts) != Kind::Array {
+            return Err(self.document.shape(parts, "a list of parts is expected").into());
+        }
+        for (place, at) in self.document.elements(parts).enumerate() {
+            if let Some(kind) = self.part_kind(at)? {
+                let part = self.part(index, kind, Some(place as u64));
+                self.reconcile(index, part, at, kind)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Ciphertext seals the reasoning beside it; where it is plain text, it must say what the reasoning says.
+    fn show_sealed(&mut self, at: At, index: usize) -> Result<(), Fault> {
+        let sealed = self.document.string(at, "encrypted_content").filter(|text| !text.is_empty());
+        let (Some(sealed), Some(item)) = (sealed, self.items.get_mut(index)) else { return Ok(()) };
+        match is_cipher(&sealed) {
+            // What has begun to leave can be sealed no more; then the seal goes where anything was changed.
+            true => item.sealed |= item.left.is_none(),
+            false => {
+                let rest = item.parts.iter().try_fold(&*sealed, |rest, part| part.rest(self.said, rest));
+                self.told.odd |= rest != Some("");
+            }
+        }
+        Ok(())
+    }
+
+    /// The part of an item that is meant: at `index`, else the last one of its list.
+    fn part(&mut self, item: usize, kind: &'static PartKind, index: Option<u64>) -> usize {
+        let Some(item) = self.items.get_mut(item) else { return 0 };
+        let found = match index {
+            Some(index) => item.find(kind.list, index),
+            None => item.last(kind.list),
+        };
+        found.unwrap_or_else(|| {
+            item.parts.push(Part::new(kind, index.unwrap_or_default()));
+            item.parts.len() - 1
+        })
+    }
+
+    fn append(&mut self, item: usize, part: usize, more: &str) -> Result<(), Fault> {
+        let Some(place) = self.items.get_mut(item).and_then(|item| item.parts.get_mut(part)) else { return Ok(()) };
+        let kind = place.kind.track;
+        let span = self.said.append(0, kind, more)?;
+        place.push(&span);
+        self.turn(Some(kind));
+        self.told.pieces.push(Piece { item, part, span });
+        Ok(())
+    }
+
+    /// A text that repeats what came as deltas, or says more; where it says something else, that is not what was said.
+    fn reconcile(&mut self, item: usize, part: usize, at: At, kind: &PartKind) -> Result<(), Fault> {
+        let whole = text(self.document, at, kind.key)?;
+        let Some(place) = self.items.get(item).and_then(|item| item.parts.get(part)) else { return Ok(()) };
+        let added = matches!(self.told.event, Event::PartAdded(_) | Event::ItemAdded);
+        match place.rest(self.said, &whole) {
+            Some("") => {}
+            Some(more) => self.append(item, part, more)?,
+            // Before its text, an empty one is nothing else.
+            None if added && whole.is_empty() => {}
+            None => self.told.odd = true,
+        }
+        let logprobs = self.document.some(at, "logprobs");
+        self.told.odd |= logprobs.is_some_and(|at| !spell_or_none(self.document, at, &whole));
+        Ok(())
+    }
+
+    /// The arguments of a call grow.
+    fn argue(&mut self, grow: impl FnOnce(&mut String)) -> Result<(), Fault> {
+        self.told.item = self.about();
+        self.lacks("item_id");
+        let call = self.told.item.and_then(|at| self.items.get(at)).and_then(Item::call);
+        let state = call.and_then(|call| self.said.call_states.get_mut(call.0));
+        let state = state
+            .ok_or_else(|| Fault::from(self.document.shape(Document::ROOT, "these arguments belong to no call")))?;
+        let before = state.arguments.len();
+        grow(&mut state.arguments);
+        self.told.argued = state.arguments.len();
+        let complete = call.and_then(|call| self.said.calls.get(call.0)).is_some_and(|call| call.complete);
+        if complete && self.told.argued > before {
+            return Err(Fault::WentOn("arguments came after a tool call was complete"));
+        }
+        Ok(())
+    }
+
+    fn begin_call(&mut self, at: At) -> Result<CallId, Fault> {
+        if self.said.choice(0).over {
+            return Err(Fault::WentOn("a tool call came after the stop reason"));
+        }
+        let call = shown(self.document, at)?;
+        let sealed = arguments_key(self.document, at).is_none();
+        let arguments = call.function.arguments.to_string();
+        self.said.calls.push(Call { choice: 0, call, complete: false, decided: false });
+        self.said.call_states.push(CallState { arguments, sealed, ..CallState::default() });
+        Ok(CallId(self.said.calls.len() - 1))
+    }
+
+    /// A call is shown as it is in the end. Its arguments may say more than came before; its name and id stay.
+    fn finish_call(&mut self, at: At, id: CallId) -> Result<(), Fault> {
+        let mut last = shown(self.document, at)?;
+        let (Some(call), Some(state)) = (self.said.calls.get_mut(id.0), self.said.call_states.get_mut(id.0)) else {
+            return Ok(());
+        };
+        if !call.complete {
+            match state.sealed {
+                true => state.arguments = last.function.arguments.to_string(),
+                false => grow(&mut state.arguments, &last.function.arguments),
+            }
+            call.complete = true;
+            last.function.arguments = state.arguments.as_str().into();
+            last.id = call.call.id.take().or(last.id);
+            if !call.call.function.name.is_empty() {
+                last.function.name = call.call.function.name.clone();
+            }
+            call.call = last.clone();
+        }
+        let came = shown(self.document, at)?;
+        self.told.argued = state.arguments.len();
+        self.told.odd |= !state.sealed && (came.function != call.call.function || came.id != call.call.id);
+        Ok(())
+    }
+
+    /// The response as a whole: what it repeats, and what came in no other event.
+    fn end(&mut self, failed: bool) -> Result<(), Fault> {
+        if let Some(response) = self.document.some(Document::ROOT, "response") {
+            check(self.document, response, RESPONSE)?;
+            self.whole_output(response)?;
+            let usage = self.document.some(response, "usage").map(|at| self.document.value(at));
+            self.said.usage = usage.or(self.said.usage.take());
+            if !failed {
+                self.said.end_choice(0, self.document.string(response, "status").as_deref());
+            }
+        }
+        self.said.end(failed);
+        Ok(())
+    }
+
+    fn whole_output(&mut self, response: At) -> Result<(), Fault> {
+        let Some(output) = self.document.some(response, "output") else { return Ok(()) };
+        let known = self.items.len();
+        let mut shown = 0;
+        for (place, at) in self.document.elements(output).enumerate() {
+            let item = match listed(self.items, self.document, at, place) {
+                Some(item) => item,
+                None => self.add(at, Some(place as u64))?,
+            };
+            shown += usize::from(item < known);
+            self.show(at, item, true)?;
+        }
+        self.told.odd |= shown != known && self.told.event == Event::End { failed: false };
+        if let Some(whole) = self.document.string(response, "output_text") {
+            let texts = self.items.iter().flat_map(|item| &item.parts).filter(|part| part.kind.name == "output_text");
+            let mut texts = texts.flat_map(|part| part.pieces(self.said));
+            self.told.odd |= texts.try_fold(&*whole, |rest, piece| rest.strip_prefix(piece)) != Some("");
+        }
+        Ok(())
+    }
+}
+
+/// Whether log probabilities spell a text, or say nothing.
+fn spell_or_none(document: &Document, logprobs: At, text: &str) -> bool {
+    document.elements(logprobs).next().is_none() || spell(document, logprobs, text)
+}
+
+/// A call as hooks see it.
+fn shown(document: &Document, at: At) -> Result<ToolCall, Fault> {
+    let kind = document.string(at, "type").unwrap_or_default();
+    let Some((_, shown, key)) = CALLS.iter().find(|(name, _, _)| *name == kind) else {
+        return Ok(shown_whole(document, at, if kind.is_empty() { "unknown" } else { &kind }));
+    };
+    let mut draft = Draft::default();
+    draft.call(document, at, shown, key, "call_id")?;
+    Ok(draft.message.tool_calls.into_iter().flatten().next().unwrap_or_default())
+}
+
+fn grow(arguments: &mut String, whole: &str) {
+    if whole.starts_with(&**arguments) {
+        arguments.push_str(whole.get(arguments.len()..).unwrap_or_default());
+    }
+}

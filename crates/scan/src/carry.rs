@@ -1,0 +1,209 @@
+//! Secrets in a text that still grows.
+
+use std::ops::Range;
+
+use crate::assignment::{PlainName, REACH, joins, name_before};
+use crate::attempts::Attempts;
+use crate::find::{find, lead_start, starts_well};
+use crate::growth::View;
+use crate::prefilter::{Hit, Opening, PREFILTER};
+use crate::run::{MIN_RUN, Runs, is_token};
+use crate::settled::{HOLD_LIMIT, Settled};
+
+/// What is kept before the first byte that is not settled, at least: no search looks farther back.
+const KEPT: usize = 128;
+
+/// What is settled is thrown away when it is more than this.
+const KEPT_MOST: usize = 2048;
+
+/// How much of a token stands, at most, before its literal does: what its rule wants before the literal, and the literal.
+/// A test holds the table to it.
+pub(crate) const LEAD: usize = 80;
+
+/// The longest literal. A test holds the table to it.
+pub(crate) const LITERAL: usize = 32;
+
+/// Tells of a growing text how far it is settled what [`find`](crate::find()) finds in it and
+/// [`redact`](crate::redact()) replaces.
+///
+/// Text leaves in segments, each up to [`Settled::upto`]. One that is not clean is redacted first, behind the
+/// [`context`](crate::context()) that what has left gives it. Then all that leaves is what redacting the whole text gives,
+/// however it was split, and no byte of a secret leaves before the secret is known.
+///
+/// Held back is the last word; what the pattern of a rule has begun to fit, from where it began; and a secret for up to
+/// 80 bytes, as long as it may be part of the name of a value. A private key is held from `-----BEGIN` on. Memory is what
+/// is held, at most [`HOLD_LIMIT`] bytes and one push, and some 2 KiB before it.
+#[derive(Debug, Default)]
+pub struct Carry {
+    /// What is held, and at least [`KEPT`] bytes before it.
+    text: String,
+    /// The offset of its first byte. All offsets are absolute.
+    base: usize,
+    upto: usize,
+    too_long: bool,
+    /// Where the token characters begin at the end of the text.
+    run: usize,
+    /// The runs before have been looked at.
+    seen: usize,
+    /// The first place in the last [`LEAD`] bytes of that run where a token may begin.
+    word: usize,
+    attempts: Attempts,
+    /// What was found and may not leave yet.
+    found: Vec<Range<usize>>,
+    /// What patterns have read before has been searched.
+    searched: usize,
+}
+
+impl Carry {
+    /// The beginning of a text.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Takes what follows; `ended` if nothing follows on that. If something does after all, it is a new text that has the
+    /// old one before it.
+    pub fn push(&mut self, more: &str, ended: bool) -> Settled {
+        if !self.too_long {
+            let before = self.end();
+            self.text.push_str(more);
+            self.begin(before);
+            let upto = if ended { self.finish() } else { self.settled() };
+            return self.settle(upto);
+        }
+        Settled { upto: self.upto, clean: false, too_long: true }
+    }
+
+    fn end(&self) -> usize {
+        self.base + self.text.len()
+    }
+
+    fn view(&self) -> View<'_> {
+        View { text: self.text.as_bytes(), base: self.base, ended: false }
+    }
+
+    /// Begins patterns where their literals stand, as `find` does, and steps all on. From `before` on the text is new.
+    fn begin(&mut self, before: usize) {
+        self.tokens();
+        self.anchors(before);
+        let view = View { text: self.text.as_bytes(), base: self.base, ended: false };
+        self.attempts.advance(view);
+        if let Some(at) = view.from(before).iter().rposition(|&byte| !is_token(byte)) {
+            self.run = before + at + 1;
+        }
+        self.seen = if view.end() - self.run >= MIN_RUN { view.end() } else { self.run };
+    }
+
+    /// The rules of the runs that are new or have grown.
+    fn tokens(&mut self) {
+        let view = View { text: self.text.as_bytes(), base: self.base, ended: false };
+        let from = self.seen.saturating_sub(LITERAL).max(self.run);
+        for run in Runs::new(view.from(from)) {
+            let start = from + run.start;
+            for hit in PREFILTER.prefixes.overlapping(view.from(from).get(run).unwrap_or_default()) {
+                let hit = Hit { start: hit.start + start, end: hit.end + start, ..hit };
+                if hit.end > self.seen {
+                    self.attempts.begin(view, self.upto, hit);
+                }
+            }
+            if start < self.seen {
+                continue; // it has grown; what it is the value of is known
+            }
+            let Some(name) = name_before(view.text, start - view.base) else { continue };
+            for hit in PREFILTER.keywords.overlapping(PlainName::new(name).as_bytes()) {
+                self.attempts.begin(view, self.upto, Hit { start, end: start, ..hit });
+            }
+        }
+    }
+
+    /// The rules of the anchors that the text from `before` on completes.
+    fn anchors(&mut self, before: usize) {
+        let view = View { text: self.text.as_bytes(), base: self.base, ended: false };
+        let from = before.saturating_sub(LITERAL).max(self.base);
+        for hit in PREFILTER.anchors.apart(view.from(from)) {
+            let hit = Hit { start: hit.start + from, end: hit.end + from, ..hit };
+            if hit.end > before {
+                self.attempts.begin(view, self.upto, hit);
+            }
+        }
+    }
+
+    /// Up to where the text is settled while more may come.
+    fn settled(&mut self) -> usize {
+        let at = self.begun();
+        if self.attempts.is_idle() && self.found.is_empty() {
+            return at;
+        }
+        let mut at = self.attempts.outside(at);
+        self.search(at);
+        loop {
+            let joined = self.found.iter().find(|found| found.start < at && self.names(found.end, at));
+            let next = self.attempts.outside(joined.map_or(at, |found| found.start));
+            if next == at {
+                return at;
+            }
+            at = next;
+        }
+    }
+
+    /// Where the first token or anchor may have begun whose literal does not stand yet.
+    fn begun(&mut self) -> usize {
+        let view = View { text: self.text.as_bytes(), base: self.base, ended: false };
+        let end = view.end();
+        self.word = self.word.max(self.run).max(end.saturating_sub(LEAD));
+        while self.word < end && !starts_well(view.text, self.word - self.base) {
+            self.word += 1;
+        }
+        let opened = |opening: &Opening| {
+            if opening.bytes.last() != view.text.last() {
+                return None; // nearly always; comparing the whole costs more
+            }
+            let anchor = view.text.strip_suffix(opening.bytes)?.len();
+            lead_start(view.text, opening.rule.lead.as_ref(), anchor).map(|start| start + view.base)
+        };
+        // Where the whole run is held, so is what has opened in it.
+        let in_run = if self.word > self.run { PREFILTER.openings_in_runs.as_slice() } else { &[] };
+        PREFILTER.openings.iter().chain(in_run).filter_map(opened).fold(self.word, usize::min)
+    }
+
+    /// Whether what ends at `end` may be part of the name of a value that begins at `at` or behind it.
+    fn names(&self, end: usize, at: usize) -> bool {
+        let Some(between) = at.checked_sub(end) else { return true };
+        between < REACH && self.view().from(end).iter().take(between).all(|&byte| joins(byte))
+    }
+
+    /// All is settled, for nothing follows.
+    fn finish(&mut self) -> usize {
+        let end = self.end();
+        self.attempts.end(end);
+        self.search(end);
+        (self.run, self.seen) = (end, end);
+        end
+    }
+
+    /// Finds what is in the part up to `at` that patterns have read.
+    fn search(&mut self, at: usize) {
+        let Some(from) = self.attempts.read_within(self.searched, at) else { return };
+        self.searched = at;
+        self.found.retain(|found| found.end <= from);
+        let text = self.text.get(..at.saturating_sub(self.base)).unwrap_or(&self.text);
+        let found = find(text).into_iter().map(|found| found.range.start + self.base..found.range.end + self.base);
+        self.found.extend(found.filter(|found| found.end > from));
+    }
+
+    /// Moves on to `upto`, and says what that means.
+    fn settle(&mut self, upto: usize) -> Settled {
+        let upto = self.base + self.text.floor_char_boundary(upto.saturating_sub(self.base));
+        self.upto = self.upto.max(upto);
+        let clean = !self.found.iter().any(|found| found.start < self.upto);
+        self.found.retain(|found| found.start >= self.upto);
+        self.attempts.forget(self.upto);
+        self.too_long = self.end() - self.upto > HOLD_LIMIT;
+        if self.upto - self.base > KEPT_MOST {
+            let away = self.text.floor_char_boundary(self.upto - self.base - KEPT);
+            self.text.drain(..away);
+            self.base += away;
+        }
+        Settled { upto: self.upto, clean, too_long: self.too_long }
+    }
+}
