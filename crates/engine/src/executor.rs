@@ -311,7 +311,7 @@ impl Executor {
     /// let config = HooksConfig { groups: vec![HookGroup { event: Event::PostInference, matcher: "".into(), hooks }] };
     /// let executor = Executor::new(config, HandlerEnv::current()?)?;
     /// let selected = executor.selected(Event::PostInference, &Input::default());
-    /// assert_eq!(selected[0].policy().text, Held::Buffer);
+    /// assert_eq!(selected[0].policy().text, Held::Scan);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn selected(&self, event: Event, input: &Input) -> Vec<Selected<'_>> {

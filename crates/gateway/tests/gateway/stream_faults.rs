@@ -1,8 +1,11 @@
 //! Streams that go wrong: what the client is told, and that nothing is left running.
 
 use std::io::{ErrorKind, Write as _};
+use std::sync::Mutex;
+use std::sync::mpsc::channel;
 use std::time::Duration;
 
+use gatehook_engine::events::Event;
 use gatehook_gateway::Config;
 use gatehook_gateway::config::Limits;
 
@@ -327,4 +330,23 @@ fn a_large_answer_is_judged_like_a_small_one() {
         assert_eq!(gate.ask(request(route)).status, 400, "{route}");
         gate.comes_to_rest();
     }
+}
+
+#[test]
+fn a_large_answer_is_judged_off_the_network_thread() {
+    let route = "/v1/chat/completions";
+    let long = stream(route, &Said::text(&["word ".repeat(80_000).as_str()]));
+    let upstream = Upstream::answering(response(200, kind(route), &long));
+    let ((begun, begins), (go, wait)) = (channel(), channel());
+    let wait = Mutex::new(wait);
+    let gate = Gate::guarded(&upstream, Event::PostInference, move |_| {
+        begun.send(()).unwrap();
+        wait.lock().unwrap().recv().unwrap();
+        Ok(None)
+    });
+    let mut client = gate.begin(request(route));
+    begins.recv().unwrap();
+    assert!(client.is_silent(), "the only network thread answers others meanwhile");
+    go.send(()).unwrap();
+    assert_eq!(client.reply().unwrap().text(), long);
 }
