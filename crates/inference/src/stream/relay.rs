@@ -16,7 +16,7 @@ use super::said::{Said, Span};
 use super::{Block, Call, CallId, Fate, Fault, Track, TrackId, TrackKind};
 use crate::error::{ReadError, Unheld};
 use crate::json::{Document, NO_CHARACTER};
-use crate::refusal::{ErrorKind, HookNote};
+use crate::refusal::{ErrorKind, HookNote, plain};
 use crate::route::Route;
 
 /// One streamed answer between an upstream and a client.
@@ -247,7 +247,8 @@ impl Relay {
     /// Drops what has not left and ends the stream as its protocol does on a refusal, up to the protocol's last byte: the
     /// message that the client has gathered is what was let go. Nothing where the end has left already.
     pub fn block(&mut self, refusal: &Block<'_>) -> Bytes {
-        self.close(|format, said| format.block(said, refusal))
+        let message = plain(refusal.message);
+        self.close(|format, said| format.block(said, &Block { message: &message, ..*refusal }))
     }
 
     /// Drops what has not left and ends the stream with an error event of its protocol. Nothing where the end has left
