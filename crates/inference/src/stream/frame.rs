@@ -146,7 +146,6 @@ pub(super) enum Data<'f> {
 #[derive(Debug)]
 pub(super) struct Event<'f> {
     /// The name of an SSE event.
-    #[allow(dead_code, reason = "formats of named events read it")]
     pub(super) name: Option<&'f str>,
     pub(super) data: Data<'f>,
 }

@@ -4,6 +4,7 @@
 mod calls;
 mod client;
 mod endings;
+mod garbage;
 mod recorded;
 mod texts;
 

@@ -263,7 +263,7 @@ impl Responses {
 /// The `item` of an event.
 fn item_of(data: &Bytes) -> Option<Bytes> {
     let document = Document::read(data.clone()).ok()?;
-    Some(document.slice(document.some(Document::ROOT, "item")?))
+    Some(Bytes::copy_from_slice(document.raw(document.some(Document::ROOT, "item")?).as_bytes()))
 }
 
 fn set_text(document: &Document, at: At, text: &str, edits: &mut Edits) {

@@ -84,7 +84,7 @@ impl Format for Responses {
         said.keeps = true;
         frame.lane = Lane::All;
         let Data::Json(document) = event.data else { return Ok(()) };
-        let told = self.told(document, said)?;
+        let told = self.told(event.name, document, said)?;
         frame.parts = told.pieces.iter().map(|piece| frame::Part::Text(piece.span.clone())).collect();
         let calls = match told.event {
             Event::End { .. } => self.items.iter().filter_map(Item::call).collect(),

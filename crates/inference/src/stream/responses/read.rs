@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use bytes::Bytes;
 use gatehook_events::ToolCall;
 
 use super::events::{Event, List, PartKind};
@@ -9,7 +10,7 @@ use super::items::{Item, ItemKind, Part};
 use super::{Piece, Responses, Told};
 use crate::json::{At, Document, Kind};
 use crate::response::shown_whole;
-use crate::stream::format::members;
+use crate::stream::format::{members, named};
 use crate::stream::said::{CallState, Said};
 use crate::stream::tokens::spell;
 use crate::stream::{Call, CallId, Fault, TrackKind};
@@ -72,12 +73,13 @@ pub(super) struct Reader<'r> {
 
 impl Responses {
     /// Reads one event.
-    pub(super) fn told(&mut self, document: &Document, said: &mut Said) -> Result<Told, Fault> {
+    pub(super) fn told(&mut self, name: Option<&str>, document: &Document, said: &mut Said) -> Result<Told, Fault> {
         check(document, Document::ROOT, EVENT)?;
-        let event = Event::of(&document.string(Document::ROOT, "type").unwrap_or_default());
+        let event = named(document, name, Event::of, Event::Other)?;
         if event == Event::Opening {
             let response = document.some(Document::ROOT, "response");
-            self.opening = response.map(|at| document.slice(at)).or(self.opening.take());
+            let response = response.map(|at| Bytes::copy_from_slice(document.raw(at).as_bytes()));
+            self.opening = self.opening.take().or(response);
         }
         let told = Told {
             event,
@@ -121,8 +123,12 @@ impl Reader<'_> {
         let root = Document::ROOT;
         match self.told.event {
             Event::Opening => {
-                let response = document.some(root, "response");
-                self.told.odd = response.is_some_and(|at| document.some(at, "output").is_none());
+                let Some(response) = document.some(root, "response") else { return Ok(()) };
+                let output = document.some(response, "output");
+                if let Some(output) = output.filter(|output| document.elements(*output).next().is_some()) {
+                    return Err(document.shape(output, "a response begins without output").into());
+                }
+                self.told.odd = output.is_none();
             }
             Event::ItemAdded => self.item_added()?,
             Event::ItemDone => self.item_done()?,
