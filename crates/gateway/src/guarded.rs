@@ -124,8 +124,8 @@ impl<'a> Guarded<'a> {
         } else {
             came
         };
-        let looks_after = self.guarding.guard.looks_after(self.guarding.path);
-        if looks_after.is_some() {
+        let looks_after = admitted.looks_after;
+        if looks_after {
             headers::ask_for_identity(&mut parts.headers);
         }
         let (model, body) = (admitted.model.clone(), RequestBody::whole(body));
@@ -135,7 +135,7 @@ impl<'a> Guarded<'a> {
         } else {
             (admitted, answer.await?)
         };
-        if looks_after.is_some() { self.after(admitted, response).await } else { Ok(response) }
+        if looks_after { self.after(admitted, response).await } else { Ok(response) }
     }
 
     /// Shows a whole answer to the hooks after the call. Errors of the upstream hold nothing of a model.

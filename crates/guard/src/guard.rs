@@ -5,11 +5,12 @@ use std::sync::{Arc, Mutex};
 use bytes::Bytes;
 use gatehook_engine::events::{Event, Input, Message, ModelOutput, Rewritten, ToolCall};
 use gatehook_engine::{Executor, HookDefinition, Selected};
-use gatehook_inference::{Choice, ErrorKind, HookNote, Path, Phase, ReadError, Request, Response, Route};
+use gatehook_inference::{Choice, ErrorKind, HookNote, Path, Phase, ReadError, Request, Response, Route, Unheld};
+use gatehook_scan::Restore;
 
 use crate::call::Call;
 use crate::heed::{heed, unheld};
-use crate::placeholders::{Placeholders, restore};
+use crate::placeholders::{Placeholders, restored};
 use crate::refusal::Refusal;
 use crate::results::{self, Results};
 use crate::session::session_of;
@@ -124,7 +125,7 @@ impl Guard {
         let rewritten = !same(&body, request.body());
         let view = request.view();
         let (model, stream) = (view.model.clone(), view.stream);
-        let placeholders: Placeholders = verdict.placeholders.into();
+        let placeholders = Placeholders::new(Restore::new(verdict.placeholders));
         let answers = matches!(call.path, Path::Route(_));
         let looks_after = answers && (self.after || self.tools || !placeholders.is_empty());
         Ok(Admitted { body, rewritten, model, stream, looks_after, placeholders, request, input })
@@ -147,11 +148,18 @@ impl Guard {
     /// Shows an answer's body (2xx, not a stream) to the hooks that stand after the call; the bytes for the client.
     pub async fn after(&self, call: &Call<'_>, admitted: &Admitted, body: Bytes) -> Result<Bytes, Refusal> {
         let (Path::Route(route), true) = (call.path, admitted.looks_after) else { return Ok(body) };
-        let response = Response::read(route, body).map_err(|error| {
-            tracing::warn!(id = &**call.request_id, %error, "an answer cannot be shown to hooks");
-            Refusal::new(ErrorKind::BadUpstream)
-                .saying("The inference server's answer cannot be shown to a policy hook.")
-        })?;
+        let response = match Response::read(route, body.clone()) {
+            Ok(response) => response,
+            Err(error) if self.looks_after(call.path).is_none() => {
+                tracing::warn!(id = &**call.request_id, %error, "values cannot be put back into an answer");
+                return Ok(body);
+            }
+            Err(error) => {
+                tracing::warn!(id = &**call.request_id, %error, "an answer cannot be shown to hooks");
+                return Err(Refusal::new(ErrorKind::BadUpstream)
+                    .saying("The inference server's answer cannot be shown to a policy hook."));
+            }
+        };
         let mut outputs = vec![ModelOutput::default(); response.choices().len()];
         for (place, choice) in response.choices().iter().enumerate() {
             let input = after_input(&admitted.input, choice, &response);
@@ -167,11 +175,8 @@ impl Guard {
             set(&mut outputs, place, verdict.rewritten.output.as_ref());
         }
         let note = self.judge_calls(call, admitted, &response, &mut outputs).await?;
-        for (choice, output) in response.choices().iter().zip(&mut outputs) {
-            restore(choice, output, &admitted.placeholders);
-        }
-        let rewritten = response.rewrite_noted(&outputs, note.as_deref());
-        rewritten.map_err(|no| unheld(Phase::PostInference, call, &no.reason))
+        let handed = handed(&response, outputs, note.as_deref(), &admitted.placeholders);
+        handed.map_err(|no| unheld(Phase::PostInference, call, &no.reason))
     }
 
     /// Shows the calls that the hooks so far have left to those who judge calls. What was removed is said in the note,
@@ -213,6 +218,25 @@ impl Guard {
         }
         Ok(first)
     }
+}
+
+/// The answer with what hooks have made of it, and with values in the place of placeholders.
+fn handed(
+    response: &Response,
+    outputs: Vec<ModelOutput>,
+    note: Option<&HookNote>,
+    placeholders: &Placeholders,
+) -> Result<Bytes, Unheld> {
+    if placeholders.is_empty() {
+        return response.rewrite_noted(&outputs, note);
+    }
+    let each = response.choices().iter().zip(&outputs);
+    let mut handed: Vec<_> = each.map(|(choice, output)| restored(choice, output, placeholders)).collect();
+    response.rewrite_noted(&handed, note).or_else(|_| {
+        // Thinking that is signed stays as it is.
+        handed.iter_mut().zip(outputs).for_each(|(handed, output)| handed.thinking = output.thinking);
+        response.rewrite_noted(&handed, note)
+    })
 }
 
 fn unreadable(error: &ReadError) -> Refusal {

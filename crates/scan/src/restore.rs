@@ -92,6 +92,20 @@ impl Restore {
         Self::new(forms)
     }
 
+    /// How far `text` is settled, in bytes, while more may follow: what stands behind can still become a placeholder. No
+    /// placeholder stands on both sides.
+    #[must_use]
+    pub fn settled(&self, text: &str) -> usize {
+        let mut at = 0;
+        loop {
+            match self.next(text, at, false) {
+                Some((start, Known::Whole(placeholder, _))) => at = start + placeholder.len(),
+                Some((start, Known::Begun)) => return start,
+                None => return text.len(),
+            }
+        }
+    }
+
     /// The first place from `at` on where a placeholder stands or, in a text that goes on, may begin.
     fn next<'a>(&'a self, text: &str, at: usize, ended: bool) -> Option<(usize, Known<'a>)> {
         let starts = text.get(at..)?.match_indices(&*self.first).map(|(place, _)| at + place);
@@ -179,16 +193,8 @@ impl Restoring {
     /// is what it stands for.
     pub fn push(&mut self, more: &str, ended: bool) -> Settled {
         self.held.push_str(more);
-        let (mut at, mut clean, mut open) = (0, true, self.held.len());
-        while let Some((start, known)) = self.restore.next(&self.held, at, ended) {
-            match known {
-                Known::Whole(placeholder, _) => (at, clean) = (start + placeholder.len(), false),
-                Known::Begun => {
-                    open = start;
-                    break;
-                }
-            }
-        }
+        let open = if ended { self.held.len() } else { self.restore.settled(&self.held) };
+        let clean = self.restore.find(self.held.get(..open).unwrap_or_default()).next().is_none();
         self.held.drain(..open);
         self.settled += open;
         Settled { upto: self.settled, clean, too_long: false }

@@ -26,12 +26,13 @@ use std::task::{Context, Poll};
 use bytes::Bytes;
 use gatehook_engine::Held;
 use gatehook_engine::events::Event;
-use gatehook_inference::{Block, Ending, ErrorKind, Fault, HookNote, Path, Phase, Relay, Route, TrackId};
+use gatehook_inference::{Block, Ending, ErrorKind, Fault, HookNote, Path, Phase, Relay, Route, TrackId, TrackKind};
 use tokio::time::{Instant, Sleep, sleep_until};
 
 use crate::call::OwnedCall;
 use crate::guard::{Admitted, Guard};
 use crate::heed::unheld;
+use crate::placeholders::Placeholders;
 use crate::refusal::Refusal;
 use calls::CallsPassage;
 use judging::Judging;
@@ -277,14 +278,17 @@ impl Gate {
         {
             return self.refuse(unheld(Phase::PostInference, &self.call.as_call(), &no.reason));
         }
-        let Self { relay, passages, policy, guard, admitted, .. } = self;
+        let Self { relay, passages, policy, guard, admitted, call, .. } = self;
         let again = |kind| match policy.held(kind) {
             Held::Window | Held::Scan => scans(&guard.executor.selected(Event::PostInference, &admitted.input), kind),
             Held::Buffer | Held::Observe => Vec::new(),
         };
         for track in relay.tracks().iter().skip(passages.len()) {
             let keep = policy.observed || policy.waits_for_the_whole();
-            passages.push(Passage::new(track.kind, policy, again(track.kind), keep, admitted.placeholders.clone()));
+            // A signature follows such thinking: no value can be put into it.
+            let sealed = track.kind == TrackKind::Thinking && call.path == Path::Route(Route::Messages);
+            let placeholders = if sealed { Placeholders::default() } else { admitted.placeholders.clone() };
+            passages.push(Passage::new(track.kind, policy, again(track.kind), keep, placeholders));
         }
         for (track, passage) in relay.tracks().iter().zip(&mut *passages) {
             passage.feed(track, now, || again(track.kind));

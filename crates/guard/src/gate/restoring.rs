@@ -2,10 +2,9 @@
 
 use std::collections::VecDeque;
 use std::ops::Range;
-use std::sync::Arc;
 
-use crate::placeholders::found;
 use gatehook_inference::{Relay, TrackId, Unheld};
+use gatehook_scan::Restore;
 
 /// Text of a track that hooks have let go and that may still be the beginning of a placeholder.
 #[derive(Debug, Default)]
@@ -33,16 +32,15 @@ impl Restoring {
     /// Lets go what is settled; all of it where the track has `ended`.
     pub(super) fn settle(
         &mut self,
-        placeholders: &[(Arc<str>, Arc<str>)],
+        placeholders: &Restore,
         ended: bool,
         relay: &mut Relay,
         track: TrackId,
     ) -> Result<(), Unheld> {
         let text: String = self.parts.iter().map(|part| &*part.text).collect();
-        let upto = if ended { text.len() } else { settled(&text, placeholders) };
-        let found = found(text.get(..upto).unwrap_or_default(), placeholders);
+        let upto = if ended { text.len() } else { placeholders.settled(&text) };
         let mut at = 0;
-        for (place, value) in &found {
+        for (place, value) in placeholders.find(text.get(..upto).unwrap_or_default()) {
             self.leave(place.start - at, relay, track)?;
             self.replace(place.len(), value, relay, track)?;
             at = place.end;
@@ -96,13 +94,4 @@ impl Restoring {
         relay.allow(track, end);
         Ok(())
     }
-}
-
-/// How far `text` is settled: what follows may be the beginning of a placeholder.
-fn settled(text: &str, placeholders: &[(Arc<str>, Arc<str>)]) -> usize {
-    let longest = placeholders.iter().map(|(placeholder, _)| placeholder.len()).max().unwrap_or_default();
-    let from = text.floor_char_boundary(text.len().saturating_sub(longest.saturating_sub(1)));
-    let ends = text.char_indices().map(|(at, _)| at).skip_while(|at| *at < from);
-    let begins = |end: &str| placeholders.iter().any(|(placeholder, _)| placeholder.starts_with(end));
-    ends.filter_map(|at| Some((at, text.get(at..)?))).find(|(_, end)| begins(end)).map_or(text.len(), |(at, _)| at)
 }

@@ -15,7 +15,7 @@ use serde_json::{Map, Number, Value};
 
 pub(crate) use edit::Edits;
 pub(crate) use fold::mistaken;
-pub(crate) use reader::Kind;
+pub(crate) use reader::{Kind, NO_CHARACTER};
 use reader::{Node, scan};
 pub(crate) use unescape::quote;
 pub use weight::weight;

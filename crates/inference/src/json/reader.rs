@@ -11,6 +11,9 @@ pub(crate) const MAX_DEPTH: usize = 128;
 /// How many values and keys a document may hold: a table of them takes many times the bytes of `[0,0,0,…]`.
 pub(crate) const MAX_NODES: usize = 1 << 21;
 
+/// What is wrong with a `\u` escape that is half a surrogate pair, or no escape at all.
+pub(crate) const NO_CHARACTER: &str = "a \\u escape is no character";
+
 /// What a node is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
@@ -236,7 +239,7 @@ impl Scanner<'_> {
         let rest = self.bytes.get(self.at..).unwrap_or_default();
         let length = match rest.first() {
             Some(b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't') => 1,
-            Some(b'u') => unescape::unicode(rest).ok_or(malformed(self.at, "a \\u escape is no character"))?.1,
+            Some(b'u') => unescape::unicode(rest).ok_or(malformed(self.at, NO_CHARACTER))?.1,
             _ => return Err(malformed(self.at, "an escape is unknown")),
         };
         self.at += length;

@@ -180,6 +180,12 @@ impl Frame {
         (frame, name)
     }
 
+    /// Puts other JSON into it, before it is read.
+    pub(super) fn remake(&mut self, data: Bytes) {
+        self.raw = Raw::made(self.with_data(&data));
+        self.data = data;
+    }
+
     /// All of it, as it came.
     pub(super) fn bytes(&self) -> &[u8] {
         self.raw.bytes()

@@ -30,6 +30,12 @@ pub(super) struct Raw {
 }
 
 impl Raw {
+    /// A frame that came otherwise.
+    pub(super) fn made(bytes: Vec<u8>) -> Self {
+        let range = 0..bytes.len();
+        Self { read: bytes.into(), number: u64::MAX, range }
+    }
+
     pub(super) fn bytes(&self) -> &[u8] {
         self.read.get(self.range.clone()).unwrap_or_default()
     }

@@ -7,6 +7,7 @@
 //! - `lines`: bytes to frames (events of SSE, lines of NDJSON).
 //! - `format`: what a route has to know; a file for each family of routes reads its frames and writes its endings
 //!   (`chat`, `native`, of which `delta`, `calls` and `tokens` are shared; `responses`, `messages`).
+//! - `mend`: characters that a server has cut in two.
 //! - `frame`: one frame, what it holds and what it waits for.
 //! - `said`: the tracks and calls, and what is decided about them.
 //! - `leave`: a frame with what was decided put into it.
@@ -19,6 +20,7 @@ mod format;
 mod frame;
 mod leave;
 mod lines;
+mod mend;
 mod messages;
 mod native;
 mod relay;

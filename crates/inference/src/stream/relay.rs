@@ -10,10 +10,11 @@ use super::format::{self, Format};
 use super::frame::{Data, Event, Frame, Lane, Part};
 use super::leave::Leaving;
 use super::lines::{Framing, Raw, Splitter};
+use super::mend::Mender;
 use super::said::{Said, Span};
 use super::{Block, Call, CallId, Fate, Fault, Track, TrackId, TrackKind};
-use crate::error::Unheld;
-use crate::json::Document;
+use crate::error::{ReadError, Unheld};
+use crate::json::{Document, NO_CHARACTER};
 use crate::refusal::{ErrorKind, HookNote};
 use crate::route::Route;
 
@@ -29,6 +30,7 @@ pub struct Relay {
     framing: Framing,
     format: Box<dyn Format>,
     splitter: Splitter,
+    mender: Mender,
     said: Said,
     held: VecDeque<Frame>,
     /// How many frames of `held`, from the first on, cannot leave as things were decided, and the lanes that they hold.
@@ -56,6 +58,7 @@ impl Relay {
             framing,
             format: format::of(route),
             splitter: Splitter::new(framing),
+            mender: Mender::default(),
             said: Said::default(),
             held: VecDeque::new(),
             looked: 0,
@@ -109,7 +112,7 @@ impl Relay {
         let (mut frame, name) = Frame::new(self.framing, raw);
         let data = frame.data().clone();
         let document = match data.first() {
-            Some(b'{' | b'[') if &*data != b"[DONE]" => Some(Document::read(data.clone())?),
+            Some(b'{' | b'[') if &*data != b"[DONE]" => Some(self.parse(&mut frame)?),
             _ => None,
         };
         let data = match &document {
@@ -125,6 +128,17 @@ impl Relay {
         }
         self.held.push_back(frame);
         Ok(())
+    }
+
+    /// The JSON of a frame. One with half a surrogate pair in it is made anew.
+    fn parse(&mut self, frame: &mut Frame) -> Result<Document, Fault> {
+        match Document::read(frame.data().clone()) {
+            Err(ReadError::Malformed { what: NO_CHARACTER, .. }) => {
+                frame.remake(self.mender.mend(frame.data()));
+                Ok(Document::read(frame.data().clone())?)
+            }
+            read => Ok(read?),
+        }
     }
 
     /// True once the protocol's own end, or the upstream's error event, has come.

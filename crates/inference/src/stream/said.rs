@@ -157,13 +157,18 @@ impl Said {
         }
     }
 
-    /// Nothing more comes at all. After an error, calls that were being made stay incomplete.
+    /// Nothing more comes at all. Calls that an error cut off do not leave, unless they were kept before.
     pub(super) fn end(&mut self, error: bool) {
         self.over = true;
         self.error |= error;
         self.tracks.iter_mut().for_each(|track| track.ended = true);
         if !error {
-            self.complete(|_| true);
+            return self.complete(|_| true);
+        }
+        let open = self.calls.iter_mut().zip(&mut self.call_states).filter(|(call, _)| !call.complete && !call.decided);
+        for (call, state) in open {
+            call.decided = true;
+            state.fate = Decided::Removed;
         }
     }
 

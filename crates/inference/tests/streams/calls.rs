@@ -264,3 +264,12 @@ fn calls_of_several_choices_are_numbered_by_themselves() {
     assert_eq!(names(&gathered), ["h"]);
     assert_eq!(gathered.choices[&1].calls.len(), 2);
 }
+
+#[test]
+fn a_call_that_an_error_cuts_off_does_not_leave() {
+    let error = "data: {\"error\":{\"message\":\"out of memory\"}}\n\n";
+    let mut relay = Relay::new(CHAT);
+    push(&mut relay, &format!("data: {{\"choices\":[{}]}}\n\n{error}", begins(0, "a", "rm", "{\"path\":"))).unwrap();
+    assert!(!relay.calls()[0].complete);
+    assert_eq!(left(&mut relay), error);
+}

@@ -3,6 +3,7 @@
 
 mod calls;
 mod client;
+mod cost;
 mod endings;
 mod frames;
 mod recorded;

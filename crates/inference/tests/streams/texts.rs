@@ -187,3 +187,20 @@ fn escapes_and_characters_come_whole() {
     assert_eq!(heard(&mut relay).first().text, "aü\u{0}🙂\n\"\\z");
     assert!(drain(&mut relay).is_empty());
 }
+
+#[test]
+fn a_character_that_the_upstream_cuts_in_two_comes_whole() {
+    let stream = chunks(&[
+        &delta(r#"{"content":"a\ud83d"}"#),
+        &delta(r#"{"content":"\ude00b"}"#),
+        &delta(r#"{"tool_calls":[{"index":0,"id":"c","function":{"name":"f","arguments":"\"\ud83d"}}]}"#),
+        &delta(r#"{"tool_calls":[{"index":0,"function":{"arguments":"\ude00\""}}]}"#),
+        &stop("tool_calls"),
+    ]);
+    let mut relay = came(CHAT, &stream);
+    assert_eq!(relay.tracks()[0].text, "a😀b");
+    assert_eq!(&*relay.calls()[0].call.function.arguments, "\"😀\"");
+    allow_all(&mut relay);
+    let gathered = heard(&mut relay);
+    assert_eq!((&*gathered.first().text, &*gathered.first().calls[0].2), ("a😀b", "\"😀\""));
+}
