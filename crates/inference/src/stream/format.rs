@@ -5,12 +5,12 @@ use std::fmt::Debug;
 use serde_json::Value;
 
 use super::chat::Chat;
-use super::messages::Messages;
-use super::responses::Responses;
 use super::frame::{Event, Frame};
 use super::leave::{Leaving, leave};
 use super::lines::Framing;
+use super::messages::Messages;
 use super::native::Native;
+use super::responses::Responses;
 use super::said::{Said, Span};
 use super::{Block, Fault, TrackKind};
 use crate::error::Unheld;

@@ -216,7 +216,9 @@ impl Frame {
     /// Whether all that it holds is decided.
     pub(super) fn is_ready(&self, said: &Said) -> bool {
         self.parts.iter().all(|part| match part {
-            Part::Piece { span, .. } | Part::Text(span) | Part::Copy { span, .. } => span.range.end <= said.allowed(span.track),
+            Part::Piece { span, .. } | Part::Text(span) | Part::Copy { span, .. } => {
+                span.range.end <= said.allowed(span.track)
+            }
             Part::Call(part) => said.calls.get(part.call.0).is_none_or(|call| call.decided),
             Part::Of(call) => said.calls.get(call.0).is_none_or(|call| call.decided),
             _ => true,

@@ -104,6 +104,7 @@ impl Relay {
         }
         if !self.said.over {
             self.said.end(false);
+            self.look_again();
         }
         Ok(())
     }

@@ -190,6 +190,34 @@ fn a_signature_that_nobody_announced_leaves_with_an_unchanged_thinking_alone() {
 }
 
 #[test]
+fn a_text_is_held_and_changed_in_a_block_of_another_kind_and_in_a_delta_or_part_of_no_known_one() {
+    for (block, delta) in [
+        (json!({"type": "thinking", "thinking": ""}), json!({"type": "text_delta", "text": "secret"})),
+        (json!({"type": "text", "text": ""}), json!({"type": "new_delta", "text": "secret"})),
+    ] {
+        let stream = blocks(
+            &[
+                json!({"type": "content_block_start", "index": 0, "content_block": block}),
+                json!({"type": "content_block_delta", "index": 0, "delta": delta}),
+                json!({"type": "content_block_stop", "index": 0}),
+            ],
+            "end_turn",
+        );
+        let mut relay = came(&stream);
+        assert!(!left(&mut relay).contains("secret"), "{delta}");
+        relay.replace(track(&relay, TrackKind::Text).unwrap(), 0..6, "[GONE]").unwrap();
+        allow_all(&mut relay);
+        let out = left(&mut relay);
+        assert!(out.contains("[GONE]") && !out.contains("secret"), "{out}");
+    }
+    let message = json!({"id": "m", "type": "message", "role": "assistant", "content": [{"type": "new", "text": "secret"}, {"type": "image"}]});
+    let whole =
+        items(&[json!({"type": "response.output_item.done", "output_index": 0, "item": message})], json!([message]));
+    let (out, _) = with(&whole, TrackKind::Text, "secret", "[GONE]");
+    assert!(!out.contains("secret"), "{out}");
+}
+
+#[test]
 fn plain_reasoning_in_the_place_of_ciphertext_says_what_left() {
     let (out, gathered) = with(&stream("responses/stream-ollama-thinking"), TrackKind::Thinking, " think", "");
     assert_eq!(gathered.thinking(), "Let me.");

@@ -83,7 +83,7 @@ impl Format for Messages {
         frame.parts.extend(told.piece.clone().map(frame::Part::Text));
         frame.parts.extend(call.map(frame::Part::Of));
         frame.speaks = block.is_some() || !matches!(told.event, Event::MessageStart | Event::Other);
-        frame.wakes = matches!(told.event, Event::BlockStop | Event::MessageStop | Event::Error);
+        frame.wakes = !matches!(told.event, Event::Text | Event::Thinking | Event::Arguments);
         frame.told = frame::Told::Messages(Box::new(told));
         Ok(())
     }

@@ -45,6 +45,19 @@ fn find(events: &[(&str, Event)], name: &str) -> Event {
     events.iter().find(|(known, _)| *known == name).map_or(Event::Other, |(_, event)| *event)
 }
 
+/// What a delta brings: by its type; where that is unknown, by the text that it has nevertheless.
+fn delta_event(document: &Document, delta: At) -> Event {
+    let known = find(DELTAS, &document.string(delta, "type").unwrap_or_default());
+    let texts = [("text", Event::Text), ("thinking", Event::Thinking), ("partial_json", Event::Arguments)];
+    match known {
+        Event::Other => {
+            let found = texts.into_iter().find(|(key, _)| document.string(delta, key).is_some());
+            found.map_or(Event::Other, |(_, event)| event)
+        }
+        known => known,
+    }
+}
+
 fn text<'d>(document: &'d Document, object: At, key: &str) -> Result<Cow<'d, str>, ReadError> {
     document.string(object, key).ok_or_else(|| document.shape(object, format!("a text is expected under `{key}`")))
 }
@@ -64,7 +77,7 @@ impl Messages {
             check(document, delta, DELTA)?;
         }
         let event = match (named(document, name, |name| find(EVENTS, name), Event::Other)?, delta) {
-            (Event::Delta, Some(delta)) => find(DELTAS, &document.string(delta, "type").unwrap_or_default()),
+            (Event::Delta, Some(delta)) => delta_event(document, delta),
             (event, _) => event,
         };
         let place = document.get(root, "index").and_then(|at| document.raw(at).parse().ok());
@@ -111,7 +124,7 @@ impl Messages {
             }
             (Event::Arguments, Some(state)) => {
                 let more = text(document, delta, "partial_json")?;
-                if block.over && !more.trim().is_empty() {
+                if block.over {
                     return Err(Fault::WentOn("arguments came after a tool call was complete"));
                 }
                 if !block.argued {
