@@ -34,19 +34,12 @@ impl Dice<'_> {
     }
 }
 
-/// All that leaves of a stream in reads of such a size, let go as it comes; and whether it ended as it should.
+/// All that leaves of a stream in reads of such a size, let go once it has ended; and whether it ended as it should.
 fn pass(route: Route, stream: &[u8], size: usize) -> (Result<(), Fault>, Relay, Vec<u8>) {
     let mut relay = Relay::new(route);
     let mut out = Vec::new();
-    let mut result = Ok(());
-    for read in stream.chunks(size.max(1)) {
-        result = relay.push(Bytes::copy_from_slice(read));
-        let_go(&mut relay, &mut out);
-        if result.is_err() {
-            return (result, relay, out);
-        }
-    }
-    let result = result.and_then(|()| relay.finish());
+    let pushed = stream.chunks(size.max(1)).try_for_each(|read| relay.push(Bytes::copy_from_slice(read)));
+    let result = pushed.and_then(|()| relay.finish());
     let_go(&mut relay, &mut out);
     (result, relay, out)
 }
@@ -54,8 +47,7 @@ fn pass(route: Route, stream: &[u8], size: usize) -> (Result<(), Fault>, Relay, 
 fn let_go(relay: &mut Relay, out: &mut Vec<u8>) {
     (0..relay.tracks().len()).for_each(|id| relay.allow(TrackId(id), usize::MAX));
     for id in 0..relay.calls().len() {
-        // Kept early is kept as it comes: whole calls are what a split cannot change.
-        if relay.calls()[id].complete {
+        if !relay.calls()[id].decided {
             let _ = relay.decide(CallId(id), Fate::Keep);
         }
     }

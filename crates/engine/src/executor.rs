@@ -78,6 +78,8 @@ pub struct HookInfo<'a> {
     pub definition: &'a HookDefinition,
     /// Its place among the hooks of its event, from 0.
     pub order: usize,
+    /// How it is shown a streamed answer, with every default in its place.
+    pub policy: Policy,
 }
 
 /// One hook that fits an input.
@@ -221,6 +223,7 @@ impl Executor {
                 matcher: &hook.matcher,
                 definition: &hook.definition,
                 order,
+                policy: Policy::of(&hook.definition, hook.handler.streams()),
             })
         })
     }
@@ -308,7 +311,7 @@ impl Executor {
     /// let config = HooksConfig { groups: vec![HookGroup { event: Event::PostInference, matcher: "".into(), hooks }] };
     /// let executor = Executor::new(config, HandlerEnv::current()?)?;
     /// let selected = executor.selected(Event::PostInference, &Input::default());
-    /// assert_eq!(selected[0].policy().text, Held::Buffer);
+    /// assert_eq!(selected[0].policy().text, Held::Scan);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn selected(&self, event: Event, input: &Input) -> Vec<Selected<'_>> {

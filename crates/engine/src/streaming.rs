@@ -26,6 +26,24 @@ pub trait Scan: Send {
     fn push(&mut self, more: &str, ended: bool) -> Settled;
 }
 
+impl Scan for gatehook_scan::Carry {
+    fn push(&mut self, more: &str, ended: bool) -> Settled {
+        self.push(more, ended)
+    }
+}
+
+impl Scan for gatehook_scan::Growing {
+    fn push(&mut self, more: &str, ended: bool) -> Settled {
+        self.push(more, ended)
+    }
+}
+
+impl Scan for gatehook_scan::pii::Growing {
+    fn push(&mut self, more: &str, ended: bool) -> Settled {
+        self.push(more, ended)
+    }
+}
+
 /// What of a track is held for a hook.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Held {

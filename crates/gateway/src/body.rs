@@ -7,6 +7,7 @@ use http_body::{Body as HttpBody, Frame, SizeHint};
 use hyper::body::{Bytes, Incoming};
 
 use crate::forward::Answer;
+use crate::live::Live;
 use crate::replay::Script;
 
 /// What is sent to an upstream: bytes in hand, then what the client still sends.
@@ -81,6 +82,8 @@ pub(crate) enum Body {
     Answer(Box<Answer>),
     /// A script's answer.
     Script(Script),
+    /// A stream that hooks look at.
+    Live(Box<Live>),
 }
 
 impl HttpBody for Body {
@@ -97,6 +100,7 @@ impl HttpBody for Body {
             }
             Body::Answer(answer) => answer.poll_frame(cx),
             Body::Script(script) => script.poll_frame(),
+            Body::Live(live) => live.poll_bytes(cx).map(|bytes| bytes.map(|bytes| bytes.map(Frame::data))),
         }
     }
 
@@ -106,6 +110,7 @@ impl HttpBody for Body {
             Body::Whole(bytes) => bytes.is_empty(),
             Body::Answer(answer) => answer.is_end(),
             Body::Script(script) => script.is_end(),
+            Body::Live(live) => live.is_end(),
         }
     }
 
@@ -115,6 +120,7 @@ impl HttpBody for Body {
             Body::Whole(bytes) => SizeHint::with_exact(bytes.len() as u64),
             Body::Answer(answer) => answer.size_hint(),
             Body::Script(script) => script.size_hint(),
+            Body::Live(_) => SizeHint::default(),
         }
     }
 }

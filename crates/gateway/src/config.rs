@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use gatehook_guard::Guard;
+use gatehook_inference::Ending;
 
 /// A gateway's configuration. The default stands before an Ollama on its usual port.
 #[derive(Debug, Clone)]
@@ -161,16 +162,7 @@ pub struct Streams {
     /// sends none.
     pub keep_alive: Duration,
     /// How a stream that has begun ends when a hook refuses the rest.
-    pub on_block: OnBlock,
-}
-
-/// How a stream ends when a hook refuses the rest of it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum OnBlock {
-    /// As where the model itself refuses: libraries end with what they have received.
-    Refusal,
-    /// As where the server's own content filter steps in: some libraries raise an error, some agents ask again.
-    ContentFilter,
+    pub on_block: Ending,
 }
 
 impl Default for Config {
@@ -227,6 +219,6 @@ impl Default for Limits {
 
 impl Default for Streams {
     fn default() -> Self {
-        Self { commit_after: Duration::from_secs(10), keep_alive: Duration::from_secs(5), on_block: OnBlock::Refusal }
+        Self { commit_after: Duration::from_secs(10), keep_alive: Duration::from_secs(5), on_block: Ending::Refusal }
     }
 }

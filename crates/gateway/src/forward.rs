@@ -125,6 +125,8 @@ pub(crate) enum Broken {
     Silent,
     #[error("the script breaks off here")]
     Scripted,
+    #[error("the hooks on this stream cannot be asked any more")]
+    Unguarded,
 }
 
 impl Answer {

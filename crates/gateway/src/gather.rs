@@ -58,7 +58,7 @@ pub(crate) async fn answer(shared: &Arc<Shared>, limits: &Limits, body: Body) ->
 pub(crate) fn broken(broken: Broken) -> Refusal {
     Refusal::new(match broken {
         Broken::Silent => ErrorKind::UpstreamTimeout,
-        Broken::Off(_) | Broken::Scripted => ErrorKind::BadUpstream,
+        Broken::Off(_) | Broken::Scripted | Broken::Unguarded => ErrorKind::BadUpstream,
     })
 }
 

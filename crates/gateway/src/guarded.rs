@@ -4,23 +4,24 @@ use std::pin::pin;
 use std::sync::Arc;
 
 use gatehook_engine::events::{Event, OutcomeKind, Verb, Verdict};
-use gatehook_guard::{Admitted, Call, Caller, Guard, Refusal, Witness};
-use gatehook_inference::{ErrorKind, Path, weight};
+use gatehook_guard::{Admitted, Caller, Gate, GateSettings, Guard, OwnedCall, Refusal, Witness};
+use gatehook_inference::{ErrorKind, Path, Route, Wire, keep_alive, weight};
 use http::header::{CONTENT_ENCODING, CONTENT_TYPE, USER_AGENT};
 use http::request::Parts;
 use http::uri::PathAndQuery;
 use http::{HeaderMap, HeaderName, Response, response};
 use hyper::body::{Bytes, Incoming};
-use tokio_util::sync::CancellationToken;
+use tokio_util::sync::{CancellationToken, DropGuard};
 
-use crate::aside::aside;
+use crate::aside::{LARGE, aside, elsewhere};
 use crate::body::{Body, RequestBody};
 use crate::encoding::Encoding;
 use crate::exchange::Exchange;
 use crate::gather::{self, Whole};
 use crate::headers::{self, single};
-use crate::metrics::Metrics;
-use crate::state::Shared;
+use crate::live::{Live, Stream};
+use crate::source::Source;
+use crate::state::{Held, Shared};
 
 /// Headers in which callers name their session, in order of weight: ours, Claude Code's, Codex's.
 const SESSIONS: [HeaderName; 4] = [
@@ -33,55 +34,42 @@ const SESSIONS: [HeaderName; 4] = [
 /// An exchange with its guard.
 pub(crate) struct Guarded<'a> {
     exchange: &'a Exchange,
-    guarding: Arc<Guarding>,
+    guarding: Guarding,
 }
 
-/// What the guard is told of an exchange; it may go to another thread.
+/// A guard and the call that it stands around; it may go to another thread.
+#[derive(Clone)]
 struct Guarding {
     guard: Arc<Guard>,
-    shared: Arc<Shared>,
-    path: Path,
-    id: Arc<str>,
-    caller: Caller,
-    cancel: CancellationToken,
+    call: OwnedCall,
 }
 
-impl Witness for Metrics {
+impl Witness for Shared {
     fn judged(&self, event: Event, verdict: &Verdict) {
         for outcome in &verdict.outcomes {
-            self.judged(event.name(), outcome);
+            self.metrics.judged(event.name(), outcome);
             if matches!(outcome.kind, OutcomeKind::Failed(_)) && outcome.verb == Verb::Allow {
-                self.hooks_passed_over.inc();
+                self.metrics.hooks_passed_over.inc();
             }
         }
     }
 }
 
 impl Guarding {
-    fn call(&self) -> Call<'_> {
-        Call {
-            path: self.path,
-            request_id: &self.id,
-            caller: &self.caller,
-            cancel: &self.cancel,
-            witness: &self.shared.metrics,
-        }
-    }
-
-    async fn before(self: Arc<Self>, body: Bytes) -> Result<Admitted, Refusal> {
+    async fn before(self, body: Bytes) -> Result<Admitted, Refusal> {
         let size = body.len();
-        aside(size, async move { self.guard.before(&self.call(), body).await }).await?
+        aside(size, async move { self.guard.before(&self.call.as_call(), body).await }).await?
     }
 
-    async fn beside(self: Arc<Self>, admitted: Admitted) -> Result<Admitted, Refusal> {
+    async fn beside(self, admitted: Admitted) -> Result<Admitted, Refusal> {
         let size = admitted.body.len();
-        let judged = async move { self.guard.beside(&self.call(), &admitted).await.map(|()| admitted) };
+        let judged = async move { self.guard.beside(&self.call.as_call(), &admitted).await.map(|()| admitted) };
         aside(size, judged).await?
     }
 
-    async fn after(self: Arc<Self>, admitted: Admitted, body: Bytes) -> Result<Bytes, Refusal> {
+    async fn after(self, admitted: Admitted, body: Bytes) -> Result<Bytes, Refusal> {
         let size = body.len();
-        aside(size, async move { self.guard.after(&self.call(), &admitted, body).await }).await?
+        aside(size, async move { self.guard.after(&self.call.as_call(), &admitted, body).await }).await?
     }
 }
 
@@ -95,9 +83,14 @@ impl<'a> Guarded<'a> {
             session: SESSIONS.iter().find_map(text).map(str::to_owned),
             approval: text(&headers::APPROVAL).map(Into::into),
         };
-        let (guard, shared) = (guard.clone(), exchange.worker.shared.clone());
-        let (id, cancel) = (exchange.id.text(), CancellationToken::new());
-        Self { exchange, guarding: Arc::new(Guarding { guard, shared, path, id, caller, cancel }) }
+        let call = OwnedCall {
+            path,
+            request_id: exchange.id.text(),
+            caller,
+            cancel: CancellationToken::new(),
+            witness: exchange.worker.shared.clone(),
+        };
+        Self { exchange, guarding: Guarding { guard: guard.clone(), call } }
     }
 
     /// The way of a guarded call.
@@ -107,7 +100,7 @@ impl<'a> Guarded<'a> {
         mut parts: Box<Parts>,
         body: Incoming,
     ) -> Result<Response<Body>, Refusal> {
-        let _ends_hooks = self.guarding.cancel.clone().drop_guard();
+        let ends_hooks = self.guarding.call.cancel.clone().drop_guard();
         let limits = &self.exchange.state.limits;
         check_charset(&parts.headers)?;
         let encoding = Encoding::of(&parts.headers).map_err(|error| gather::unread_request(&error))?;
@@ -124,8 +117,11 @@ impl<'a> Guarded<'a> {
         } else {
             came
         };
-        let looks_after = admitted.looks_after;
-        if looks_after {
+        let route = match self.guarding.call.path {
+            Path::Route(route) if admitted.looks_after => Some(route),
+            _ => None,
+        };
+        if route.is_some() {
             headers::ask_for_identity(&mut parts.headers);
         }
         let (model, body) = (admitted.model.clone(), RequestBody::whole(body));
@@ -135,23 +131,18 @@ impl<'a> Guarded<'a> {
         } else {
             (admitted, answer.await?)
         };
-        if looks_after { self.after(admitted, response).await } else { Ok(response) }
+        // Errors of the upstream hold nothing of a model.
+        match route.filter(|_| response.status().is_success()) {
+            None => Ok(response),
+            Some(route) => match framing(response.headers()) {
+                Some(wire) => self.stream(route, wire, admitted, response, held, ends_hooks).await,
+                None => Box::pin(self.after(admitted, response)).await,
+            },
+        }
     }
 
-    /// Shows a whole answer to the hooks after the call. Errors of the upstream hold nothing of a model.
+    /// Shows a whole answer to the hooks after the call.
     async fn after(&self, admitted: Admitted, response: Response<Body>) -> Result<Response<Body>, Refusal> {
-        if !response.status().is_success() {
-            return Ok(response);
-        }
-        if is_stream(response.headers()) {
-            if !admitted.stream && self.guarding.guard.may_block() {
-                return Err(Refusal::new(ErrorKind::BadUpstream).saying(
-                    "The inference server streams what was not asked for as a stream: no policy hook can see it.",
-                ));
-            }
-            self.exchange.worker.shared.metrics.streams_unseen.inc();
-            return Ok(response);
-        }
         let limits = &self.exchange.state.limits;
         let (parts, body) = response.into_parts();
         let encoding = Encoding::of(&parts.headers).map_err(|error| gather::unread_answer(&error))?;
@@ -162,6 +153,52 @@ impl<'a> Guarded<'a> {
         held.grow(weight(&plain), limits.bodies_in_flight)?;
         let judged = self.guarding.clone().after(admitted, plain.clone()).await?;
         Ok(replaced(parts, came, &plain, judged))
+    }
+
+    /// Sends a streamed answer through its gate. Its status line waits for the first text that may leave.
+    async fn stream(
+        &self,
+        route: Route,
+        framing: Framing,
+        admitted: Admitted,
+        response: Response<Body>,
+        request: Held,
+        ends_hooks: DropGuard,
+    ) -> Result<Response<Body>, Refusal> {
+        if framing != Framing::of(route) && self.guarding.guard.looks_after(route.into()).is_none() {
+            tracing::warn!(id = %self.exchange.id, "values cannot be put back into a stream of another format");
+            return Ok(response);
+        }
+        if framing != Framing::of(route) {
+            return Err(Refusal::new(ErrorKind::BadUpstream).saying(
+                "The inference server streams in a format that is not that of the route: no policy hook can see it.",
+            ));
+        }
+        let (state, shared) = (&self.exchange.state, &self.exchange.worker.shared);
+        let settings = GateSettings {
+            ending: state.streams.on_block,
+            limit: state.limits.response_body,
+            aside: Some((LARGE, elsewhere)),
+        };
+        let Guarding { guard, call } = self.guarding.clone();
+        let Some(gate) = Gate::new(guard, call, admitted, settings) else { return Ok(response) };
+        let (mut parts, body) = response.into_parts();
+        let encoding = Encoding::of(&parts.headers).map_err(|error| gather::unread_answer(&error))?;
+        headers::stream_body(&mut parts.headers);
+        let every = Some(state.streams.keep_alive).filter(|every| !every.is_zero());
+        let stream = Stream {
+            source: Source::new(encoding, body),
+            gate: Box::new(gate),
+            pulse: keep_alive(route).zip(every),
+            shared: shared.clone(),
+            limits: state.limits.clone(),
+            held: Held::none(shared.clone()),
+            blocked: false,
+            _request: request,
+        };
+        let mut live = Box::new(Live::new(stream, ends_hooks));
+        live.begin(state.streams.commit_after).await?;
+        Ok(Response::from_parts(parts, Body::Live(live)))
     }
 }
 
@@ -215,11 +252,34 @@ fn not_json(refusal: Refusal, headers: &HeaderMap) -> Refusal {
     refusal
 }
 
-/// Whether an answer comes in pieces.
-fn is_stream(headers: &HeaderMap) -> bool {
+/// How a stream is cut into frames.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Framing {
+    /// JSON in lines.
+    Lines,
+    /// Server-sent events.
+    Events,
+}
+
+/// The types of streams.
+const FRAMINGS: [(&str, Framing); 4] = [
+    ("text/event-stream", Framing::Events),
+    ("application/x-ndjson", Framing::Lines),
+    ("application/ndjson", Framing::Lines),
+    ("application/jsonl", Framing::Lines),
+];
+
+impl Framing {
+    fn of(route: Route) -> Self {
+        if route.wire() == Wire::Ollama { Self::Lines } else { Self::Events }
+    }
+}
+
+/// Whether an answer comes in pieces, and how they are told apart.
+fn framing(headers: &HeaderMap) -> Option<Framing> {
     let kind = headers.get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
     let kind = kind.split(';').next().unwrap_or_default().trim();
-    ["text/event-stream", "application/x-ndjson"].iter().any(|stream| stream.eq_ignore_ascii_case(kind))
+    FRAMINGS.iter().find(|(name, _)| name.eq_ignore_ascii_case(kind)).map(|(_, framing)| *framing)
 }
 
 #[cfg(test)]
@@ -243,11 +303,12 @@ mod tests {
     }
 
     #[test]
-    fn only_the_two_stream_types_are_streams() {
-        for kind in ["text/event-stream", "text/event-stream; charset=utf-8", "application/x-ndjson"] {
-            assert!(is_stream(&typed(kind)), "{kind}");
+    fn only_the_types_of_streams_are_streams() {
+        for kind in ["text/event-stream", "Text/Event-Stream; charset=utf-8"] {
+            assert_eq!(framing(&typed(kind)), Some(Framing::Events), "{kind}");
         }
-        assert!(!is_stream(&typed("application/json")));
-        assert!(!is_stream(&HeaderMap::new()));
+        assert_eq!(framing(&typed("application/x-ndjson")), Some(Framing::Lines));
+        assert_eq!(framing(&typed("application/json")), None);
+        assert_eq!(framing(&HeaderMap::new()), None);
     }
 }

@@ -125,6 +125,15 @@ pub(crate) fn replace_body(headers: &mut HeaderMap, length: usize) {
     headers.insert(CONTENT_LENGTH, length.into());
 }
 
+/// The body is now a stream of other bytes, of nobody knows what length.
+pub(crate) fn stream_body(headers: &mut HeaderMap) {
+    for name in &DIGESTS {
+        headers.remove(name);
+    }
+    headers.remove(CONTENT_LENGTH);
+    headers.remove(CONTENT_ENCODING);
+}
+
 /// The one value of a header; `Err` where it stands more than once.
 pub(crate) fn single(headers: &HeaderMap, name: HeaderName) -> Result<Option<&HeaderValue>, HeaderName> {
     let mut values = headers.get_all(&name).iter();

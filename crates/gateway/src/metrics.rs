@@ -53,8 +53,10 @@ pub(crate) struct Metrics {
     upstream: [Histogram; PLACES],
     verdicts: Family<VerdictLabels, Counter>,
     hooks: Family<HookLabels, Histogram>,
-    /// Streams whose answer no hook saw although one is configured.
-    pub(crate) streams_unseen: Counter,
+    /// Streams that hooks look at.
+    streams: Gauge,
+    /// Streams that a hook ended after they had begun.
+    pub(crate) streams_blocked: Counter,
     /// Failing hooks that let something pass.
     pub(crate) hooks_passed_over: Counter,
     /// Connections of clients.
@@ -96,7 +98,8 @@ impl Metrics {
             upstream: std::array::from_fn(|place| upstream.get_or_create_owned(&RouteLabels { route: name_of(place) })),
             verdicts: Family::default(),
             hooks,
-            streams_unseen: Counter::default(),
+            streams: Gauge::default(),
+            streams_blocked: Counter::default(),
             hooks_passed_over: Counter::default(),
             connections: Gauge::default(),
             bodies: Gauge::default(),
@@ -108,7 +111,7 @@ impl Metrics {
         registry.register("verdicts", "Verdicts by event, hook and verb", metrics.verdicts.clone());
         registry.register_with_unit("hook_duration", "Time a hook took", Unit::Seconds, metrics.hooks.clone());
         let counters = [
-            ("streams_unseen", "Streams whose answer no hook saw", &metrics.streams_unseen),
+            ("streams_blocked", "Streams that a hook ended after they had begun", &metrics.streams_blocked),
             ("hooks_passed_over", "Failing hooks that let something pass", &metrics.hooks_passed_over),
             ("reloads_refused", "Configurations that were not put in force", &metrics.reloads_refused),
         ];
@@ -116,7 +119,8 @@ impl Metrics {
             registry.register(name, help, counter.clone());
         }
         registry.register("connections", "Connections of clients", metrics.connections.clone());
-        registry.register("held_body_bytes", "Bytes of bodies held for hooks", metrics.bodies.clone());
+        registry.register("streams_open", "Streams that hooks look at", metrics.streams.clone());
+        registry.register("held_body_bytes", "Bytes of bodies and streams held for hooks", metrics.bodies.clone());
         Self { registry, ..metrics }
     }
 
@@ -133,6 +137,12 @@ impl Metrics {
         if let Some(histogram) = self.upstream.get(place(path)) {
             histogram.observe(after.as_secs_f64());
         }
+    }
+
+    /// A stream that hooks look at has begun.
+    pub(crate) fn open_stream(&self) -> OpenStream {
+        self.streams.inc();
+        OpenStream(self.streams.clone())
     }
 
     /// A hook judged.
@@ -152,6 +162,15 @@ impl Metrics {
     }
 }
 
+/// An open stream, as it is counted.
+pub(crate) struct OpenStream(Gauge);
+
+impl Drop for OpenStream {
+    fn drop(&mut self) {
+        self.0.dec();
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -167,7 +186,7 @@ mod tests {
             "gatehook_requests_total{route=\"/v1/messages\",status=\"2xx\"} 1",
             "gatehook_requests_total{route=\"/api/embed\",status=\"5xx\"} 1",
             "gatehook_requests_total{route=\"other\",status=\"4xx\"} 1",
-            "gatehook_streams_unseen_total 0",
+            "gatehook_streams_blocked_total 0",
         ] {
             assert!(text.contains(line), "{line} in {text}");
         }

@@ -11,11 +11,10 @@ use gatehook_engine::config::{
     words,
 };
 use gatehook_engine::schema as engine_schema;
+use gatehook_inference::Ending;
 use serde_json::{Value, json};
 
-use crate::config::{
-    Config, Door, KeyConfig, KeySecret, Limits, OnBlock, Secret, Streams, UpstreamConfig, UpstreamKind,
-};
+use crate::config::{Config, Door, KeyConfig, KeySecret, Limits, Secret, Streams, UpstreamConfig, UpstreamKind};
 use crate::upstream::{Upstream, UpstreamError};
 
 /// The kinds of upstreams by their names.
@@ -25,7 +24,7 @@ pub const KIND: [(&str, UpstreamKind); 3] =
 pub const DOOR: [(&str, Door); 2] = [("pass", Door::Pass), ("closed", Door::Closed)];
 
 /// Ends of refused streams by their names.
-pub const ON_BLOCK: [(&str, OnBlock); 2] = [("refusal", OnBlock::Refusal), ("content_filter", OnBlock::ContentFilter)];
+pub const ON_BLOCK: [(&str, Ending); 2] = [("refusal", Ending::Refusal), ("content_filter", Ending::ContentFilter)];
 
 const KIND_WORDS: &[&str] = &words(&KIND);
 const DOOR_WORDS: &[&str] = &words(&DOOR);

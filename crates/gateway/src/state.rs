@@ -18,7 +18,6 @@ use crate::upstream::Upstream;
 /// A configuration in force. Requests keep the one they began with.
 pub(crate) struct State {
     pub(crate) limits: Limits,
-    #[allow(dead_code, reason = "read once streams are guarded")]
     pub(crate) streams: Streams,
     pub(crate) keys: Keys,
     pub(crate) origins: Origins,
@@ -91,6 +90,9 @@ pub(crate) struct Budget {
     held: AtomicUsize,
 }
 
+/// In which a stream's bytes are counted.
+const PAGE: usize = 4096;
+
 /// Some bytes of the budget, given back when dropped.
 pub(crate) struct Held {
     shared: Arc<Shared>,
@@ -114,11 +116,29 @@ impl Held {
         self.shared.metrics.bodies.inc_by(bytes.try_into().unwrap_or(i64::MAX));
         Ok(())
     }
+
+    /// Holds this many bytes from now on, counted in pages: what grows and falls by a word at a time costs nothing.
+    pub(crate) fn set(&mut self, bytes: usize, limit: usize) -> Result<(), Refusal> {
+        let bytes = bytes.next_multiple_of(PAGE);
+        match bytes.checked_sub(self.bytes) {
+            Some(0) => Ok(()),
+            Some(more) => self.grow(more, limit),
+            None => {
+                self.give_back(self.bytes - bytes);
+                Ok(())
+            }
+        }
+    }
+
+    fn give_back(&mut self, bytes: usize) {
+        self.bytes -= bytes;
+        self.shared.bodies.held.fetch_sub(bytes, Ordering::Relaxed);
+        self.shared.metrics.bodies.dec_by(bytes.try_into().unwrap_or(i64::MAX));
+    }
 }
 
 impl Drop for Held {
     fn drop(&mut self) {
-        self.shared.bodies.held.fetch_sub(self.bytes, Ordering::Relaxed);
-        self.shared.metrics.bodies.dec_by(self.bytes.try_into().unwrap_or(i64::MAX));
+        self.give_back(self.bytes);
     }
 }

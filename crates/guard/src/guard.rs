@@ -47,8 +47,8 @@ pub struct Admitted {
     pub(crate) input: Input,
 }
 
-/// The events around a call of a model.
-const EVENTS: [Event; 6] = [
+/// The events around a call of a model: hooks on others never run here.
+pub const EVENTS: [Event; 6] = [
     Event::ToolResponseTransform,
     Event::PreInference,
     Event::PostInference,

@@ -1,11 +1,15 @@
 //! Measures the scan of typical texts: `cargo run --release -p gatehook-scan --example scan_speed [file...]`.
 //!
-//! Prints, for each text, the median of many scans; with files given, also each file and what was found in it.
+//! Prints, for each text, the median of many scans; then what a push costs of texts that come in pieces; with files given,
+//! also each file and what was found in it.
 
 #![allow(clippy::print_stdout, reason = "a program that prints")]
 
 use std::hint::black_box;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
+
+use gatehook_scan::{Carry, Growing, Patterns};
 
 const PROSE: &str = "The gateway stands between a client and a model. It reads each request, asks every hook that \
     wants to see it, and sends on what they let through; answers take the same way back. Most of them hold nothing \
@@ -44,6 +48,7 @@ fn main() {
     ] {
         println!("{name:<28}{:>12.2?}", median(&text));
     }
+    pushes();
     for path in std::env::args().skip(1) {
         let Ok(text) = std::fs::read_to_string(&path) else {
             continue;
@@ -53,6 +58,58 @@ fn main() {
             println!("    {}: {}", finding.rule, text.get(finding.range).unwrap_or_default());
         }
     }
+}
+
+/// What one push of a growing text costs, on average over a whole text, and how much of it is held at most.
+fn pushes() {
+    let key =
+        format!("{}{}\n", concat!("-----BEGIN ", "PRIVATE KEY-----\n"), "MIIEvQIBADANBgkqhkiG9w0BAQE/\n".repeat(100));
+    let linked = [PROSE, LINK].concat();
+    let patterns =
+        Patterns::new(&["(?i)internal use only", r"\bfalcon\b", r"\d{3}-\d{2}-\d{4}", r"(?i)secret\w*project"]);
+    println!("\n{:<28}{:>12}{:>12}{:>12}{:>12}", "a push", "4 bytes", "20 bytes", "held", "patterns");
+    for (name, text) in [
+        ("prose", fill(PROSE, 16 << 10)),
+        ("prose with links", fill(&linked, 16 << 10)),
+        ("source code", fill(CODE, 16 << 10)),
+        ("base64", base64(16 << 10)),
+        ("a private key", key),
+        ("sk-proj-", fill("sk-proj-", 16 << 10)),
+    ] {
+        let (short, held) = push_cost(&text, 4, carry);
+        let (long, _) = push_cost(&text, 20, carry);
+        let patterns = patterns.as_ref().map_or(Duration::ZERO, |patterns| {
+            push_cost(&text, 20, || {
+                let mut growing = Growing::new(Arc::clone(patterns));
+                move |more: &str| growing.push(more, false).upto
+            })
+            .0
+        });
+        println!("{name:<28}{short:>12.0?}{long:>12.0?}{held:>12}{patterns:>12.0?}");
+    }
+}
+
+fn carry() -> impl FnMut(&str) -> usize {
+    let mut carry = Carry::new();
+    move |more| carry.push(more, false).upto
+}
+
+/// The median over some runs of what a push of `len` bytes costs, and the most that was held.
+fn push_cost<P: FnMut(&str) -> usize>(text: &str, len: usize, make: impl Fn() -> P) -> (Duration, usize) {
+    let pieces: Vec<&str> = text.as_bytes().chunks(len).filter_map(|piece| std::str::from_utf8(piece).ok()).collect();
+    let (mut times, mut held) = (Vec::new(), 0);
+    let begin = Instant::now();
+    while times.is_empty() || begin.elapsed() < Duration::from_millis(300) {
+        let mut push = make();
+        let (start, mut came) = (Instant::now(), 0);
+        for piece in &pieces {
+            came += piece.len();
+            held = held.max(came - black_box(push(black_box(piece))));
+        }
+        times.push(start.elapsed() / u32::try_from(pieces.len()).unwrap_or(1));
+    }
+    times.sort_unstable();
+    (times.get(times.len() / 2).copied().unwrap_or_default(), held)
 }
 
 /// `piece` repeated to `len` bytes.

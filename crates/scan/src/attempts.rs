@@ -29,17 +29,18 @@ struct Attempt {
     close: Close,
 }
 
-/// Whether a pattern came so close that it fitted, or would have if the text had ended there.
+/// Up to where a pattern came so close that it fitted, or would have if the text had ended there; what stands there
+/// included, which it looked at.
 #[derive(Debug, Default, Clone, Copy)]
-struct Close(bool);
+struct Close(Option<usize>);
 
 impl Watch for Close {
-    fn matched(&mut self, _: PatternID, _: usize, _: usize) {
-        self.0 = true;
+    fn matched(&mut self, _: PatternID, _: usize, end: usize) {
+        self.0 = self.0.max(Some(end));
     }
 
-    fn hinges(&mut self, _: usize) {
-        self.0 = true;
+    fn hinges(&mut self, at: usize) {
+        self.0 = self.0.max(Some(at + 1));
     }
 }
 
@@ -71,7 +72,7 @@ impl Attempts {
             attempt.growth.begin(nfa, view, start, &mut attempt.close);
             return;
         }
-        let mut attempt = Attempt { rule: hit.rule, growth: Growth::new(nfa, hit.end), start, close: Close(false) };
+        let mut attempt = Attempt { rule: hit.rule, growth: Growth::new(hit.end), start, close: Close(None) };
         attempt.growth.begin(nfa, view, start, &mut attempt.close);
         self.live.push(attempt);
     }
@@ -118,7 +119,7 @@ impl Attempts {
 impl Attempt {
     /// Adds an attempt that began earlier than this stands now.
     fn join(&mut self, nfa: &NFA, view: View<'_>, start: usize, at: usize) {
-        let mut growth = Growth::new(nfa, at);
+        let mut growth = Growth::new(at);
         growth.begin(nfa, view, start, &mut self.close);
         growth.advance(nfa, view, self.growth.at(), &mut self.close);
         self.start = self.start.min(start);
@@ -129,13 +130,13 @@ impl Attempt {
     fn renew(&mut self, start: usize, at: usize) {
         self.growth.restart(at);
         self.start = start;
-        self.close = Close(false);
+        self.close = Close(None);
     }
 
     /// Notes what has been read, if it came close.
     fn note(&self, read: &mut Vec<Range<usize>>) {
-        if self.close.0 {
-            join(read, self.start..self.growth.at());
+        if let Close(Some(close)) = self.close {
+            join(read, self.start..self.growth.at().max(close));
         }
     }
 }

@@ -45,6 +45,8 @@ pub struct Carry {
     run: usize,
     /// The runs before have been looked at.
     seen: usize,
+    /// The first place in the last [`LEAD`] bytes of that run where a token may begin.
+    word: usize,
     attempts: Attempts,
     /// What was found and may not leave yet.
     found: Vec<Range<usize>>,
@@ -145,19 +147,23 @@ impl Carry {
     }
 
     /// Where the first token or anchor may have begun whose literal does not stand yet.
-    fn begun(&self) -> usize {
-        let view = self.view();
-        let (end, mut openings) = (view.end(), (PREFILTER.openings.as_slice(), [].as_slice()));
-        let mut at = self.run;
-        if end - at >= LEAD {
-            openings.1 = PREFILTER.openings_in_runs.as_slice();
-            at = (end - LEAD..end).find(|&at| starts_well(view.text, at - view.base)).unwrap_or(end);
+    fn begun(&mut self) -> usize {
+        let view = View { text: self.text.as_bytes(), base: self.base, ended: false };
+        let end = view.end();
+        self.word = self.word.max(self.run).max(end.saturating_sub(LEAD));
+        while self.word < end && !starts_well(view.text, self.word - self.base) {
+            self.word += 1;
         }
         let opened = |opening: &Opening| {
+            if opening.bytes.last() != view.text.last() {
+                return None; // nearly always; comparing the whole costs more
+            }
             let anchor = view.text.strip_suffix(opening.bytes)?.len();
             lead_start(view.text, opening.rule.lead.as_ref(), anchor).map(|start| start + view.base)
         };
-        openings.0.iter().chain(openings.1).filter_map(opened).fold(at, usize::min)
+        // Where the whole run is held, so is what has opened in it.
+        let in_run = if self.word > self.run { PREFILTER.openings_in_runs.as_slice() } else { &[] };
+        PREFILTER.openings.iter().chain(in_run).filter_map(opened).fold(self.word, usize::min)
     }
 
     /// Whether what ends at `end` may be part of the name of a value that begins at `at` or behind it.

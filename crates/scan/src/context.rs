@@ -16,12 +16,11 @@ const NEEDED: usize = 96;
 /// costs no more than that: something may be redacted that is no secret; none is missed.)
 #[must_use]
 pub fn context(left: &str) -> &str {
-    let whole = left.len() <= CONTEXT;
     let first = left.ceil_char_boundary(left.len().saturating_sub(CONTEXT));
     let last = left.floor_char_boundary(left.len().saturating_sub(NEEDED));
-    let words = left.get(first..last).into_iter().flat_map(str::char_indices);
-    let words = words.filter(|(_, char)| char.is_whitespace()).map(|(at, char)| first + at + char.len_utf8());
-    let starts = whole.then_some(0).into_iter().chain(words).chain([last]);
+    let chars = || left.get(first..last).into_iter().flat_map(str::char_indices).map(|(at, char)| (first + at, char));
+    let words = chars().filter(|(_, char)| char.is_whitespace()).map(|(at, char)| at + char.len_utf8());
+    let starts = (first == 0).then_some(0).into_iter().chain(words).chain(chars().map(|(at, _)| at));
     let mut contexts = starts.filter_map(|at| left.get(at..));
-    contexts.find(|context| find(context).is_empty()).unwrap_or_default()
+    contexts.find(|context| find(context).is_empty()).or_else(|| left.get(last..)).unwrap_or_default()
 }

@@ -58,14 +58,14 @@ struct Thread {
 pub(crate) trait Watch {
     /// A match of `pattern` from `start` to `end`; longer ones from the same place may follow.
     fn matched(&mut self, pattern: PatternID, start: usize, end: usize);
-    /// What follows decides at once, or will, whether what began at `start` is a match.
-    fn hinges(&mut self, start: usize);
+    /// What stands at `at` decides whether a match goes on there, or ends.
+    fn hinges(&mut self, at: usize);
 }
 
 impl Growth {
     /// None under way, at `at`.
-    pub(crate) fn new(nfa: &NFA, at: usize) -> Self {
-        Self { at, seen: vec![0; nfa.states().len()], ..Self::default() }
+    pub(crate) fn new(at: usize) -> Self {
+        Self { at, ..Self::default() }
     }
 
     /// Whether nothing is under way.
@@ -98,6 +98,7 @@ impl Growth {
 
     /// Begins the patterns here, as of `start`.
     pub(crate) fn begin(&mut self, nfa: &NFA, view: View<'_>, start: usize, watch: &mut impl Watch) {
+        self.seen.resize(nfa.states().len(), 0); // at the first time only
         self.mark();
         let threads = std::mem::take(&mut self.threads);
         for thread in &threads {
@@ -170,7 +171,7 @@ impl Growth {
                 State::Fail => {}
                 State::Match { pattern_id } => watch.matched(*pattern_id, start, self.at),
                 State::Look { look, next } => {
-                    watch.hinges(start);
+                    watch.hinges(self.at);
                     let at = self.at.saturating_sub(view.base);
                     if at >= view.text.len() && !view.ended {
                         self.next.push(Thread { state, start });

@@ -9,6 +9,10 @@
 //! are compiled and tried. A few shapes that need no run (a private key, a password in a URL) are found by a literal.
 //!
 //! The result is the same as trying each rule at each byte; the time is linear in the text. No IO, no runtime.
+//!
+//! A text that still grows is followed by [`Carry`] (secrets) or [`Growing`] (regular expressions): each push tells up to
+//! where the text is [`Settled`]. `growth` steps a pattern byte by byte and knows where the earliest match under way began;
+//! `attempts` does so for the rules whose literals have come.
 
 mod apart;
 mod assignment;

@@ -3,7 +3,7 @@
 use std::net::{IpAddr, Ipv4Addr};
 use std::time::Duration;
 
-use gatehook_engine::Executor;
+use gatehook_engine::{Executor, Held, HookInfo};
 use gatehook_events::Event;
 use gatehook_gateway::{Gateway, Handle, Watch};
 use tokio::signal::unix::{Signal, SignalKind, signal};
@@ -72,15 +72,17 @@ fn summary(serving: &Serving, sources: &Sources<'_>) -> Table {
 /// What a configuration does that its author may not expect.
 fn notes(serving: &Serving) -> Vec<String> {
     let mut notes = Vec::new();
-    if serving.executor.has(Event::PostInference) {
-        notes.push(
-            "streamed answers pass post_inference hooks unseen; gatehook_streams_unseen_total counts them".to_owned(),
-        );
+    let windowed = |hook: &HookInfo<'_>| [hook.policy.text, hook.policy.thinking].contains(&Held::Window);
+    for hook in serving.executor.hooks().filter(|hook| hook.event == Event::PostInference && windowed(hook)) {
+        let name = hook.definition.display_name();
+        notes.push(format!(
+            "{name} judges streams by the window: that bounds what leaks before a denial, but excludes no leak"
+        ));
     }
-    let mut never: Vec<&str> = serving.executor.hooks().map(|hook| hook.event.public_name()).collect();
+    let mut never: Vec<Event> = serving.executor.hooks().map(|hook| hook.event).collect();
     never.dedup();
-    for event in never.into_iter().filter(|event| !["pre_inference", "post_inference"].contains(event)) {
-        notes.push(format!("hooks on {event} never run here: a gateway sees inference alone"));
+    for event in never.into_iter().filter(|event| !gatehook_guard::EVENTS.contains(event)) {
+        notes.push(format!("hooks on {} never run here: a gateway sees inference alone", event.public_name()));
     }
     notes
 }

@@ -174,8 +174,10 @@ fn a_later_file_has_the_last_word_on_settings_and_hooks_add_up() {
 #[test]
 fn at_the_start_it_says_what_no_hook_will_see() {
     let home = Home::new();
-    home.file("policy.yaml", POLICY);
+    let policy = "upstreams: { local: { url: 'replay:' } }\nhooks:\n  post_inference:\n    - { name: guard, type: command, \
+                  command: exit 0, stream: { mode: window } }\n  session_start: [{ type: command, command: exit 0 }]\n";
+    home.file("policy.yaml", policy);
     let mut serve = Serve::start(&home, &["--config", "policy.yaml"]);
-    serve.line("streamed answers pass post_inference hooks unseen");
-    serve.line("hooks on pre_tool_use never run here");
+    serve.line("guard judges streams by the window: that bounds what leaks before a denial, but excludes no leak");
+    serve.line("hooks on session_start never run here");
 }

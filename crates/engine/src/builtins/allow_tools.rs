@@ -9,6 +9,7 @@ use super::{Arguments, Judge, Judging, deny};
 use crate::handler::{DefinitionError, Handler};
 use crate::matcher::anchored;
 use crate::registry::BuiltinResult;
+use crate::streaming::{Scan, Settled, Streaming};
 
 struct AllowTools {
     names: Regex,
@@ -28,7 +29,26 @@ pub(super) fn make(arguments: &Arguments<'_>) -> Result<Arc<dyn Handler>, Defini
     Ok(Judging::handler(AllowTools { names }))
 }
 
+/// Of a streamed answer it judges the calls alone: all text is settled as it comes.
+#[derive(Default)]
+struct NoText {
+    len: usize,
+}
+
+impl Scan for NoText {
+    fn push(&mut self, more: &str, _ended: bool) -> Settled {
+        self.len += more.len();
+        Settled { upto: self.len, clean: true, too_long: false }
+    }
+}
+
 impl Judge for AllowTools {
+    const STREAMS: Streaming = Streaming::Scan;
+
+    fn scan(&self) -> Option<Box<dyn Scan>> {
+        Some(Box::new(NoText::default()))
+    }
+
     fn judge(&self, event: Event, input: &Input) -> BuiltinResult {
         let named: Vec<&str> = match event {
             Event::ToolInputTransform

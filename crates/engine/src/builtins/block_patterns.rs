@@ -3,14 +3,18 @@
 use std::sync::Arc;
 
 use gatehook_events::{Event, Input};
+use gatehook_scan::{Growing, Patterns};
 use regex_automata::meta::Regex;
 
 use super::{Arguments, Judge, Judging, deny, texts};
 use crate::handler::{DefinitionError, Handler};
 use crate::registry::BuiltinResult;
+use crate::streaming::{Scan, Streaming};
 
 struct BlockPatterns {
     regex: Regex,
+    /// The same, for texts that grow.
+    growing: Arc<Patterns>,
     /// How a refusal calls each pattern.
     names: Vec<String>,
 }
@@ -24,7 +28,8 @@ pub(super) fn make(arguments: &Arguments<'_>) -> Result<Arc<dyn Handler>, Defini
         arguments.args.iter().enumerate().map(|(place, pattern)| name(place, pattern)).collect();
     let names = names.map_err(|message| Arguments::wrong(message, help))?;
     let regex = Regex::new_many(arguments.args).map_err(|error| Arguments::wrong(error.to_string(), help))?;
-    Ok(Judging::handler(BlockPatterns { regex, names }))
+    let growing = Patterns::new(arguments.args).map_err(|error| Arguments::wrong(error.to_string(), help))?;
+    Ok(Judging::handler(BlockPatterns { regex, growing, names }))
 }
 
 /// By its first named group, else by its number, from 1: what was found is never repeated.
@@ -40,6 +45,13 @@ fn name(place: usize, pattern: &str) -> Result<String, String> {
 }
 
 impl Judge for BlockPatterns {
+    const BY_CONTENT: bool = true;
+    const STREAMS: Streaming = Streaming::Scan;
+
+    fn scan(&self) -> Option<Box<dyn Scan>> {
+        Some(Box::new(Growing::new(self.growing.clone())))
+    }
+
     fn judge(&self, event: Event, input: &Input) -> BuiltinResult {
         let mut found = None;
         texts::any(event, input, &mut |text| {

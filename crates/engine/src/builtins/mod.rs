@@ -5,7 +5,9 @@ mod allow_tools;
 mod audit_log;
 mod block_patterns;
 mod max_iterations;
+mod redact_pii;
 mod redact_secrets;
+mod redaction;
 mod texts;
 
 use std::collections::BTreeMap;
@@ -18,6 +20,7 @@ use crate::definition::{HandlerDefinition, HookDefinition};
 use crate::event_class::is_inference;
 use crate::handler::{DefinitionError, Handler, HandlerEnv, HandlerError, HandlerFactory, HookCall, Reply, Run};
 use crate::registry::BuiltinResult;
+use crate::streaming::{Scan, Streaming};
 
 /// All builtins: name, what makes one, what it does, and what its arguments are.
 pub const BUILTINS: &[(&str, Make, &str, &str)] = &[
@@ -40,6 +43,13 @@ pub const BUILTINS: &[(&str, Make, &str, &str)] = &[
         "Patterns; a first group with a name names one, as in `(?<codename>falcon)`.",
     ),
     ("max_iterations", max_iterations::make, "Blocks model calls of a run beyond a number.", "The number."),
+    (
+        "redact_pii",
+        redact_pii::make,
+        "Replaces personal data: in requests by `<EMAIL_1>`, `<CARD_2>` and so on, which become the values again in what \
+         is answered; elsewhere by `<EMAIL>`.",
+        "Kinds: `email`, `card`, `iban`, `ssn`, `phone`, `ip`; all by default.",
+    ),
     ("redact_secrets", redact_secrets::make, "Replaces secrets by `[REDACTED]`.", "None."),
 ];
 
@@ -60,6 +70,13 @@ impl Arguments<'_> {
     /// What is wrong with the arguments. docker-agent's builtins take no notice of bad ones, native ones refuse them.
     fn wrong(message: impl Into<String>, help: &str) -> DefinitionError {
         DefinitionError { field: "args", message: message.into(), help: Some(help.to_owned()) }
+    }
+
+    /// Says what becomes of a builtin that rewrites where it only may judge.
+    fn warn_if_concurrent(&self, name: &str) {
+        if self.definition.concurrent {
+            tracing::warn!("`{name}` is `concurrent` and so cannot rewrite: what it would replace is refused");
+        }
     }
 
     fn is_native(&self) -> bool {
@@ -88,6 +105,17 @@ pub(crate) fn register(builtins: &mut BTreeMap<String, Arc<dyn HandlerFactory>>)
 
 /// A builtin that computes and waits for nothing.
 trait Judge: Send + Sync + 'static {
+    /// What it says of a message, or of a tool result, depends on that alone.
+    const BY_CONTENT: bool = false;
+
+    /// What it does with a streamed answer.
+    const STREAMS: Streaming = Streaming::Whole;
+
+    /// A scan of one growing text, where it scans.
+    fn scan(&self) -> Option<Box<dyn Scan>> {
+        None
+    }
+
     /// What it says to an event.
     fn judge(&self, event: Event, input: &Input) -> BuiltinResult;
 }
@@ -105,6 +133,18 @@ impl<J: Judge> Judging<J> {
 }
 
 impl<J: Judge> Handler for Judging<J> {
+    fn judges_by_content(&self) -> bool {
+        J::BY_CONTENT
+    }
+
+    fn streams(&self) -> Streaming {
+        J::STREAMS
+    }
+
+    fn scan(&self) -> Option<Box<dyn Scan>> {
+        self.0.scan()
+    }
+
     fn run<'a>(&'a self, call: HookCall<'a>) -> Run<'a> {
         Box::pin(async move {
             if texts::size(call.input) <= ON_THE_SPOT {

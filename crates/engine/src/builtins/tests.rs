@@ -29,6 +29,7 @@ fn bad_arguments_are_errors_at_load() {
         ("audit_log", vec![]),
         ("audit_log", vec!["/does/not/exist/audit.jsonl"]),
         ("redact_secrets", vec!["what"]),
+        ("redact_pii", vec!["email", "shoe_size"]),
     ] {
         let error = executor(Event::PreInference, name, &args).unwrap_err();
         assert!(matches!(error.cause, crate::executor::BuildCause::Definition(_)), "{name} {args:?}: {error}");
@@ -116,4 +117,40 @@ async fn the_audit_log_gets_one_line_for_each_event() {
     // Of `[{"role":"user","content":"hi"}]`.
     let sha256 = "b03d228fdf33e7c81a9a7ea3eadadcf2cdcb98823fe93c669b8f0db42e0fa8a0";
     assert_eq!([&lines[0]["sha256"], &lines[1]["sha256"]], [sha256, sha256]);
+}
+
+#[test]
+fn a_kind_that_is_nearly_one_is_suggested() {
+    let error = executor(Event::PreInference, "redact_pii", &["email", "phon"]).unwrap_err();
+    let crate::executor::BuildCause::Definition(error) = error.cause else { panic!("{error}") };
+    assert_eq!(error.message, "`redact_pii` knows no kind `phon`");
+    assert_eq!(error.help.as_deref(), Some("did you mean `phone`?"));
+}
+
+#[test]
+fn builtins_that_scan_hold_of_a_stream_what_can_still_become_a_match() {
+    for (name, args, text, settled) in [
+        ("redact_secrets", vec![], "a word, then ", Some(13)),
+        ("redact_pii", vec![], "write to jane@exam", Some(9)),
+        ("redact_pii", vec!["card"], "write to jane@exam", Some(18)),
+        ("block_patterns", vec!["falcon"], "the falc", Some(4)),
+        ("allow_tools", vec!["read_file"], "any text at all", Some(15)),
+        ("max_iterations", vec!["3"], "any text", None),
+    ] {
+        let executor = executor(Event::PostInference, name, &args).unwrap();
+        let hooks = executor.selected(Event::PostInference, &Input::default());
+        let scan = hooks[0].scan();
+        assert_eq!(scan.map(|mut scan| scan.push(text, false).upto), settled, "{name}");
+        let held = if settled.is_some() { crate::Held::Scan } else { crate::Held::Buffer };
+        assert_eq!(hooks[0].policy().text, held, "{name}");
+    }
+}
+
+#[test]
+fn nothing_waits_for_the_audit_log() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("audit.jsonl");
+    let executor = executor(Event::PostInference, "audit_log", &[path.to_str().unwrap()]).unwrap();
+    let hooks = executor.selected(Event::PostInference, &Input::default());
+    assert_eq!(hooks[0].policy().text, crate::Held::Observe);
 }

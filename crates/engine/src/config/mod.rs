@@ -58,7 +58,7 @@ mod pattern;
 mod program;
 mod reference;
 mod section;
-mod suggest;
+pub(crate) mod suggest;
 mod toml;
 mod yaml;
 

@@ -4,6 +4,7 @@
 use std::io::Write as _;
 use std::net::{SocketAddr, TcpListener};
 use std::sync::mpsc::{Receiver, channel};
+use std::time::Instant;
 
 use crate::support::{Gate, PATIENCE, Seen, Wire, response};
 
@@ -82,9 +83,9 @@ impl Feed {
         self.wire.stream.write_all(&chunk).is_ok()
     }
 
-    /// The end of the body.
+    /// The end of the body, whoever still reads it.
     pub(crate) fn end(mut self) {
-        self.wire.send("0\r\n\r\n");
+        let _ = self.wire.stream.write_all(b"0\r\n\r\n");
     }
 
     /// Whether the gateway has closed the connection; waits for it.
@@ -108,9 +109,13 @@ impl Gate {
         wire
     }
 
-    /// How many guarded streams are open.
-    pub(crate) fn open_streams(&self) -> usize {
-        self.measured("gatehook_streams_open")
+    /// Waits until no guarded stream is open, and nothing is held for any.
+    pub(crate) fn comes_to_rest(&self) {
+        let begun = Instant::now();
+        while self.measured("gatehook_streams_open") + self.measured("gatehook_held_body_bytes") > 0 {
+            assert!(begun.elapsed() < PATIENCE, "{}", self.handle.metrics());
+            std::thread::yield_now();
+        }
     }
 
     /// The value of a metric without labels.
@@ -138,15 +143,27 @@ impl Coming {
 
     /// Waits until this has come.
     pub(crate) fn until(&mut self, text: &str) {
+        let begun = Instant::now();
         while !String::from_utf8_lossy(&self.body).contains(text) {
+            assert!(begun.elapsed() < PATIENCE, "{text:?} comes in time: {}", self.text());
             let chunk = self.wire.chunk().filter(|chunk| !chunk.is_empty());
             let chunk = chunk.unwrap_or_else(|| panic!("{text:?} comes before the end: {}", self.text()));
             self.body.extend(chunk);
         }
     }
 
+    /// Forgets what has come.
+    pub(crate) fn forget(&mut self) {
+        self.body.clear();
+    }
+
     /// All of the body, which must come to its end.
     pub(crate) fn whole(mut self) -> String {
+        self.rest()
+    }
+
+    /// The same, with the connection left open.
+    pub(crate) fn rest(&mut self) -> String {
         loop {
             let chunk = self.wire.chunk().unwrap_or_else(|| panic!("the body breaks off: {}", self.text()));
             if chunk.is_empty() {

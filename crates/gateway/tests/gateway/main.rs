@@ -7,10 +7,13 @@ mod bounds;
 mod concurrent;
 mod doors;
 mod faults;
-#[allow(dead_code, reason = "streams are to come")]
 mod feed;
+mod frames;
 mod holes;
+mod leaks;
 mod life;
 mod passing;
+mod stream_faults;
+mod streams;
 mod support;
 mod verdicts;

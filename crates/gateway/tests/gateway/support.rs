@@ -3,6 +3,7 @@
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Duration;
 
@@ -91,6 +92,18 @@ impl Wire {
         }
     }
 
+    /// Whether nothing has come by now. What the gateway could send it has sent: it has looked at everything that came
+    /// before, for it answers others meanwhile.
+    pub(crate) fn is_silent(&mut self) -> bool {
+        let mut other = Wire::new(TcpStream::connect(self.stream.peer_addr().unwrap()).unwrap());
+        assert_eq!(other.ask(get("/healthz")).status, 200);
+        self.stream.set_nonblocking(true).unwrap();
+        let nothing =
+            matches!(self.stream.peek(&mut [0]), Err(error) if error.kind() == std::io::ErrorKind::WouldBlock);
+        self.stream.set_nonblocking(false).unwrap();
+        nothing && self.buffer.is_empty()
+    }
+
     /// Whether the other side has closed; waits for it.
     pub(crate) fn is_closed(&mut self) -> bool {
         while self.fill() {}
@@ -171,6 +184,7 @@ impl Wire {
 pub(crate) struct Upstream {
     pub(crate) addr: SocketAddr,
     seen: Receiver<Seen>,
+    connections: Arc<AtomicUsize>,
 }
 
 impl Upstream {
@@ -179,14 +193,16 @@ impl Upstream {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let addr = listener.local_addr().unwrap();
         let (sender, seen) = channel();
-        let act = Arc::new(act);
+        let (act, connections) = (Arc::new(act), Arc::<AtomicUsize>::default());
+        let opened = connections.clone();
         std::thread::spawn(move || {
             for stream in listener.incoming().map_while(Result::ok) {
+                opened.fetch_add(1, Ordering::Relaxed);
                 let (sender, act) = (sender.clone(), act.clone());
                 std::thread::spawn(move || serve(Wire::new(stream), &sender, &*act));
             }
         });
-        Self { addr, seen }
+        Self { addr, seen, connections }
     }
 
     /// Answers everything with these bytes.
@@ -206,6 +222,11 @@ impl Upstream {
     /// The next request that came.
     pub(crate) fn seen(&self) -> Seen {
         self.seen.recv_timeout(PATIENCE).expect("a request reaches the upstream")
+    }
+
+    /// How many connections were opened to it.
+    pub(crate) fn connections(&self) -> usize {
+        self.connections.load(Ordering::Relaxed)
     }
 
     /// Whether no request has come.

@@ -254,15 +254,6 @@ fn an_answer_that_cannot_be_shown_to_a_hook_is_not_given_out() {
 }
 
 #[test]
-fn a_stream_that_no_hook_can_see_yet_is_counted() {
-    let line = format!("{}\n", answer("hi"));
-    let upstream = Upstream::answering(response(200, "application/x-ndjson", &line));
-    let gate = Gate::guarded(&upstream, Event::PostInference, |_| Err("never asked".into()));
-    assert_eq!(gate.ask(post("/api/chat", &CHAT.replace("false", "true"))).text(), line);
-    assert!(gate.handle.metrics().contains("gatehook_streams_unseen_total 1"));
-}
-
-#[test]
 fn the_webhook_is_told_the_approval_of_the_header() {
     let upstream = Upstream::json("{}");
     let (gate, webhook) = judged_by(&upstream, r#"{"permission":"allow"}"#);

@@ -3,8 +3,11 @@
 mod buffered;
 mod calls;
 mod faults;
+mod restored;
 mod scanned;
 mod windowed;
+
+pub(crate) use scanned::Secrets;
 
 use std::future::poll_fn;
 use std::task::Poll;
@@ -16,7 +19,7 @@ use gatehook_inference::{Ending, Route};
 use crate::streams::{Gathered, Say, frames, gather};
 use crate::world::{Exchange, World, request};
 
-pub(crate) const SETTINGS: GateSettings = GateSettings { ending: Ending::Refusal, limit: 1024 * 1024 };
+pub(crate) const SETTINGS: GateSettings = GateSettings { ending: Ending::Refusal, limit: 1024 * 1024, aside: None };
 
 /// What came out of a gate, read by read.
 #[derive(Debug, Default)]

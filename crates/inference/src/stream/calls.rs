@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use gatehook_events::ToolCall;
 
-use super::said::{CallState, Said};
+use super::said::{CallState, MOST, Said};
 use super::{Call, CallId, Fault};
 use crate::json::{At, Document, Kind};
 
@@ -46,6 +46,9 @@ pub(super) fn accumulate(
         return Err(Fault::WentOn("a tool call came after the stop reason"));
     }
     let known = find(said, choice, number, id.as_deref());
+    if known.is_none() && said.calls.len() >= MOST {
+        return Err(Fault::TooMany);
+    }
     let first = known.is_none();
     let at = known.unwrap_or_else(|| begin(said, document, choice, number, piece, legacy));
     let (Some(call), Some(state)) = (said.calls.get_mut(at), said.call_states.get_mut(at)) else {
@@ -112,6 +115,7 @@ fn begin(
     let taken = own.clone().any(|(_, state)| Some(state.number) == number);
     let lifted = own.clone().map(|(_, state)| state.lifted).max().unwrap_or(0) + u64::from(taken);
     let number = number.unwrap_or(own.count() as u64);
+    said.turn(choice, None);
     said.calls.push(Call { choice, call: ToolCall { kind, ..ToolCall::default() }, complete: false, decided: false });
     said.call_states.push(CallState { number, lifted, ..CallState::default() });
     said.calls.len() - 1

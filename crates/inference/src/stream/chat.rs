@@ -8,12 +8,16 @@ use super::format::{Format, event, is_echo, members, set};
 use super::frame::{Data, Event, Frame, Lane, Part};
 use super::said::{Said, Span};
 use super::{Block, Ending, Fault, TrackKind};
+use crate::error::Unheld;
 use crate::json::{At, Document, Kind};
 use crate::refusal::{ErrorKind, refusal_body};
 use crate::route::{Route, Wire};
 
 const ROOT: &[&str] = &["choices", "usage", "error"];
 const CHOICE: &[&str] = &["index", "delta", "text", "finish_reason", "logprobs"];
+/// The last event.
+pub(super) const DONE: &[u8] = b"[DONE]";
+
 /// What every chunk says of its stream.
 const HEAD: &[&str] = &["id", "created", "model", "system_fingerprint"];
 
@@ -32,11 +36,17 @@ impl Chat {
         Self { texts: true, ..Self::default() }
     }
 
-    fn root(&mut self, document: &Document, said: &mut Said, frame: &mut Frame) -> Result<(), Fault> {
+    fn root(
+        &mut self,
+        event: &Event<'_>,
+        document: &Document,
+        said: &mut Said,
+        frame: &mut Frame,
+    ) -> Result<(), Fault> {
         if document.kind(Document::ROOT) != Kind::Object {
             return Err(document.shape(Document::ROOT, "an object is expected").into());
         }
-        let (mut choices, mut usage, mut error) = (None, None, false);
+        let (mut choices, mut usage, mut error) = (None, None, event.name == Some("error"));
         let first = self.head.is_empty();
         members(document, Document::ROOT, ROOT, |key, value| {
             let some = document.kind(value) != Kind::Null;
@@ -78,14 +88,14 @@ impl Chat {
     fn choice(&self, document: &Document, choice: At, said: &mut Said, frame: &mut Frame) -> Result<(), Fault> {
         let index = number(document, document.get(choice, "index"))?.unwrap_or(0);
         let index = u32::try_from(index).map_err(|_| document.shape(choice, "a small `index` is expected"))?;
-        said.choice(index);
+        said.begin_choice(index)?;
         let mut reader = Reader { document, choice: index, said, frame, lane: Lane::Free };
         let mut found = Found::default();
         members(document, choice, CHOICE, |key, value| {
             let some = document.kind(value) != Kind::Null;
             match key {
                 b"delta" if some => found.delta = Some(value),
-                b"text" if some && self.texts => found.text = Some(value),
+                b"text" if some => found.text = Some(value),
                 // A whole answer in a stream: no reader looks at it, and no hook has seen it.
                 b"message" | b"__verbose" => reader.frame.changes().remove(choice, value),
                 b"finish_reason" if some => found.stop = Some(value),
@@ -158,18 +168,26 @@ impl Format for Chat {
     fn read(&mut self, event: &Event<'_>, said: &mut Said, frame: &mut Frame) -> Result<(), Fault> {
         match event.data {
             Data::None => Ok(()),
-            Data::Word(b"[DONE]") => {
+            Data::Word(word) if word.trim_ascii().starts_with(DONE) => {
                 said.end(false);
                 (frame.lane, frame.speaks) = (Lane::All, true);
                 Ok(())
             }
             Data::Word(_) => Err(crate::ReadError::Malformed { offset: 0, what: "a chunk is no JSON object" }.into()),
-            Data::Json(document) => self.root(document, said, frame),
+            Data::Json(document) => self.root(event, document, said, frame),
         }
     }
 
     fn is_whole(&self, said: &Said) -> bool {
         !said.choices.is_empty() && said.choices.values().all(|choice| choice.over)
+    }
+
+    fn can_replace(&self, said: &Said, span: &Span, _text: &str) -> Result<(), Unheld> {
+        let track = said.tracks.get(span.track.0).filter(|track| track.kind == TrackKind::Text);
+        match track.and_then(|track| said.choices.get(&track.choice)) {
+            Some(choice) if choice.spoken => Err(Unheld::new("spoken words cannot be rewritten in a stream")),
+            _ => Ok(()),
+        }
     }
 
     fn insertion(&mut self, said: &mut Said, span: &Span) -> Vec<u8> {

@@ -69,6 +69,7 @@ impl Reader<'_> {
                 b"reasoning_details" => steps = Some(value),
                 b"tool_calls" => list = Some(value),
                 b"function_call" => single = Some(value),
+                b"annotations" => self.frame.parts.push(Part::Tokens { member: (delta, value) }),
                 _ => bare = false,
             }
             Ok(())
@@ -111,6 +112,7 @@ impl Reader<'_> {
             return Ok(None);
         }
         let span = self.said.append(self.choice, kind, &text)?;
+        self.said.turn(self.choice, Some(kind));
         self.frame.speaks = true;
         self.frame.parts.push(Part::Piece { span: span.clone(), at });
         Ok(Some(span))
@@ -145,6 +147,7 @@ impl Reader<'_> {
     /// What spoken words say.
     fn audio(&mut self, audio: At) -> Result<(), Fault> {
         self.touch(Lane::Track(self.choice, TrackKind::Text));
+        self.said.choice(self.choice).spoken = true;
         match self.document.some(audio, "transcript") {
             Some(at) => self.text(at, TrackKind::Text),
             None => Ok(()),

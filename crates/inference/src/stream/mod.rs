@@ -50,6 +50,9 @@ pub enum Fault {
     /// A frame is longer than [`FRAME_LIMIT`].
     #[error("a frame of the stream is longer than {FRAME_LIMIT} bytes")]
     TooLarge,
+    /// There are more than 1,024 choices or tool calls.
+    #[error("the stream has too many choices or tool calls")]
+    TooMany,
     /// The upstream has closed the stream before its end.
     #[error("the stream broke off before its end")]
     Cut,
@@ -90,8 +93,8 @@ pub struct Track {
     pub base: usize,
     /// Up to here it may leave.
     pub allowed: usize,
-    /// Nothing more comes on it; or, in a format of blocks, something else has followed: then more may still come later
-    /// and make this false again.
+    /// Nothing more comes on it; or something else of its choice has followed, text of another kind or a tool call: then
+    /// more may still come later and make this false again.
     pub ended: bool,
 }
 

@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 use super::delta::Reader;
 use super::format::{Format, is_echo, members};
 use super::frame::{CallPart, Data, Event, Frame, Lane, Part};
-use super::said::{CallState, Said, Span};
+use super::said::{CallState, MOST, Said, Span};
 use super::{Block, Call, CallId, Fault, TrackKind};
 use crate::error::ReadError;
 use crate::json::{At, Document, Kind};
@@ -156,6 +156,9 @@ fn add_calls(document: &Document, within: (At, At), reader: &mut Reader<'_>) -> 
     if reader.said.choice(0).over && !calls.is_empty() {
         return Err(Fault::WentOn("a tool call came after the stop reason"));
     }
+    if reader.said.calls.len() + calls.len() > MOST {
+        return Err(Fault::TooMany);
+    }
     let silent = !reader.frame.speaks;
     for (call, slot) in calls.into_iter().zip(slots) {
         let body = ["function", "custom"].iter().find_map(|key| document.some(slot.at, key)).unwrap_or(slot.at);
@@ -170,6 +173,7 @@ fn add_calls(document: &Document, within: (At, At), reader: &mut Reader<'_>) -> 
             objects: arguments.is_none_or(|at| document.kind(at) == Kind::Object),
             ..CallState::default()
         });
+        reader.said.turn(0, None);
         reader.said.calls.push(Call { choice: 0, call, complete: true, decided: false });
         reader.frame.parts.push(Part::Call(Box::new(CallPart {
             call: id,

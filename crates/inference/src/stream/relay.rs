@@ -6,6 +6,7 @@ use std::ops::Range;
 use bytes::Bytes;
 use serde_json::Value;
 
+use super::chat::DONE;
 use super::format::{self, Format};
 use super::frame::{Data, Event, Frame, Lane, Part};
 use super::leave::Leaving;
@@ -112,8 +113,8 @@ impl Relay {
     fn read(&mut self, raw: Raw) -> Result<(), Fault> {
         let (mut frame, name) = Frame::new(self.framing, raw);
         let data = frame.data().clone();
-        let document = match data.first() {
-            Some(b'{' | b'[') if &*data != b"[DONE]" => Some(self.parse(&mut frame)?),
+        let document = match data.trim_ascii_start().first() {
+            Some(b'{' | b'[') if !data.trim_ascii_start().starts_with(DONE) => Some(self.parse(&mut frame)?),
             _ => None,
         };
         let data = match &document {
@@ -181,8 +182,9 @@ impl Relay {
     /// Text of the track up to `upto` may leave, as it came or was replaced. An offset inside of a character is that of
     /// its beginning.
     pub fn allow(&mut self, track: TrackId, upto: usize) {
-        self.said.allow(track, upto);
-        self.look_again();
+        if self.said.allow(track, upto) {
+            self.look_again();
+        }
     }
 
     /// Puts `text` in place of `range`, which must not have been allowed. An empty range inserts: into the frame that
@@ -240,13 +242,14 @@ impl Relay {
         self.held.iter().map(Frame::weight).sum::<usize>() + self.splitter.held() + self.said.held()
     }
 
-    /// Drops what is held and ends the stream as its protocol does on a refusal: what may leave already, then
-    /// everything up to the protocol's last byte. The message that the client has gathered is what was let go.
+    /// Drops what has not left and ends the stream as its protocol does on a refusal, up to the protocol's last byte: the
+    /// message that the client has gathered is what was let go. Nothing where the end has left already.
     pub fn block(&mut self, refusal: &Block<'_>) -> Bytes {
         self.close(|format, said| format.block(said, refusal))
     }
 
-    /// Drops what is held and ends the stream with an error event of its protocol.
+    /// Drops what has not left and ends the stream with an error event of its protocol. Nothing where the end has left
+    /// already.
     pub fn fail(&mut self, kind: ErrorKind, message: &str, request_id: &str) -> Bytes {
         self.close(|format, said| format.fail(said, kind, message, request_id))
     }
@@ -255,7 +258,6 @@ impl Relay {
         if self.closed {
             return Bytes::new();
         }
-        self.settle();
         let mut bytes = Vec::new();
         for out in self.out.drain(..) {
             match out {
@@ -263,10 +265,13 @@ impl Relay {
                 Out::Made(made) => bytes.extend_from_slice(&made),
             }
         }
-        if self.torn && !self.said.over {
-            bytes.extend_from_slice(if self.framing == Framing::Events { b"\n\n" } else { b"\n" });
+        let ended = self.said.over && self.held.is_empty();
+        if !ended {
+            if self.torn {
+                bytes.extend_from_slice(if self.framing == Framing::Events { b"\n\n" } else { b"\n" });
+            }
+            bytes.extend(end(&mut *self.format, &self.said));
         }
-        bytes.extend(end(&mut *self.format, &self.said));
         self.closed = true;
         self.held.clear();
         bytes.into()

@@ -17,6 +17,9 @@ const LOOK_BACK: usize = 4 << 10;
 /// How much more than that there must be before it is dropped.
 const SLACK: usize = 64 << 10;
 
+/// How many choices a stream may have, and how many tool calls.
+pub(super) const MOST: usize = 1024;
+
 /// A part of a track, by absolute offsets.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Span {
@@ -41,6 +44,8 @@ pub(super) struct ChoiceState {
     pub(super) over: bool,
     /// The upstream has named its role.
     pub(super) role_came: bool,
+    /// Sound goes with its text, and would still say what the text no longer does.
+    pub(super) spoken: bool,
     /// The client has its role.
     pub(super) role_left: bool,
     /// The client has its stop reason.
@@ -102,6 +107,12 @@ impl Said {
         self.choices.entry(choice).or_default()
     }
 
+    /// A choice that something comes of.
+    pub(super) fn begin_choice(&mut self, choice: u32) -> Result<(), Fault> {
+        self.choice(choice);
+        if self.choices.len() > MOST { Err(Fault::TooMany) } else { Ok(()) }
+    }
+
     /// The track of a choice and kind.
     pub(super) fn find(&self, choice: u32, kind: TrackKind) -> Option<TrackId> {
         self.tracks.iter().position(|track| track.choice == choice && track.kind == kind).map(TrackId)
@@ -129,6 +140,12 @@ impl Said {
             track.ended = false;
         }
         Ok(Span { track, range: start..start + text.len() })
+    }
+
+    /// Something that is no text of this kind follows in a choice: its other texts have ended for now.
+    pub(super) fn turn(&mut self, choice: u32, kind: Option<TrackKind>) {
+        let others = self.tracks.iter_mut().filter(|track| track.choice == choice && Some(track.kind) != kind);
+        others.for_each(|track| track.ended = true);
     }
 
     pub(super) fn total(&self, track: TrackId) -> usize {
@@ -172,13 +189,16 @@ impl Said {
         }
     }
 
-    pub(super) fn allow(&mut self, track: TrackId, upto: usize) {
-        let Some(track) = self.tracks.get_mut(track.0) else { return };
+    /// Says whether more is allowed than before.
+    pub(super) fn allow(&mut self, track: TrackId, upto: usize) -> bool {
+        let Some(track) = self.tracks.get_mut(track.0) else { return false };
         let mut upto = upto.min(track.len_total());
         while upto > track.base && !track.text.is_char_boundary(upto - track.base) {
             upto -= 1;
         }
+        let more = upto > track.allowed;
         track.allowed = track.allowed.max(upto);
+        more
     }
 
     pub(super) fn replace(&mut self, id: TrackId, range: Range<usize>, text: &str) -> Result<(), Unheld> {
@@ -337,7 +357,8 @@ impl Said {
     pub(super) fn held(&self) -> usize {
         let texts: usize = self.tracks.iter().map(|track| track.text.len()).sum();
         let calls = self.calls.iter().zip(&self.call_states);
-        texts + calls.map(|(call, state)| call.call.function.arguments.len() + state.arguments.len()).sum::<usize>()
+        let arguments = calls.map(|(call, state)| call.call.function.arguments.len() + state.arguments.len());
+        texts + arguments.sum::<usize>() + self.calls.len() * (size_of::<Call>() + size_of::<CallState>())
     }
 }
 

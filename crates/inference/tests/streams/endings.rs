@@ -148,3 +148,12 @@ fn a_note_rides_on_the_event_that_ends_an_answer() {
     assert_eq!(gathered.hook.as_ref().unwrap()["hook_name"], "guard");
     assert_eq!(gathered.first().stop.as_deref(), Some("stop"));
 }
+
+#[test]
+fn nothing_is_put_behind_an_end_that_has_left() {
+    let stream = chunks(&[&delta(r#"{"content":"a"}"#), &stop("stop")]);
+    let mut relay = came(CHAT, &stream);
+    allow_all(&mut relay);
+    assert_eq!(left(&mut relay), stream);
+    assert_eq!(block(&mut relay, Ending::Refusal), "");
+}

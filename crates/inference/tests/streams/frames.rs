@@ -259,3 +259,54 @@ fn clients_that_wait_are_told_so_where_that_breaks_nothing() {
         assert!(ping.is_none_or(|ping| ping.ends_with(b"\n\n")));
     }
 }
+
+#[test]
+fn an_end_is_known_as_the_sdks_know_it() {
+    for end in ["data: [DONE]\n\n", "data:[DONE]\n\n", "data:  [DONE] \n\n", "data: [DONE]x\n\n"] {
+        let mut relay = Relay::new(CHAT);
+        push(&mut relay, end).unwrap();
+        assert!(relay.is_over() && !relay.upstream_error(), "{end}");
+    }
+    for error in ["event: error\ndata: {\"message\":\"x\"}\n\n", "data:  {\"error\":\"x\"}\n\n"] {
+        let mut relay = Relay::new(CHAT);
+        push(&mut relay, error).unwrap();
+        assert!(relay.is_over() && relay.upstream_error(), "{error}");
+    }
+}
+
+#[test]
+fn what_quotes_a_text_leaves_only_with_all_of_it_unchanged() {
+    let quote = delta(r#"{"content":"secret","annotations":[{"title":"secret"}]}"#);
+    let mut relay = came(CHAT, &chunks(&[&quote, &stop("stop")]));
+    relay.replace(TrackId(0), 0..6, "ok").unwrap();
+    allow_all(&mut relay);
+    assert!(!left(&mut relay).contains("secret"));
+}
+
+#[test]
+fn spoken_words_leave_or_do_not_and_are_not_rewritten() {
+    let stream = chunks(&[
+        &delta(r#"{"audio":{"id":"a","transcript":"words"}}"#),
+        &delta(r#"{"audio":{"data":"AAAA"}}"#),
+        &stop("stop"),
+    ]);
+    let mut relay = came(CHAT, &stream);
+    assert_eq!(relay.tracks()[0].text, "words");
+    assert_eq!(relay.take(), None);
+    assert!(relay.replace(TrackId(0), 0..5, "").is_err());
+    allow_all(&mut relay);
+    assert_eq!(left(&mut relay), stream);
+}
+
+#[test]
+fn choices_and_calls_are_bounded() {
+    let mut relay = Relay::new(CHAT);
+    let choices = (0..2000).map(|choice| frame(choice, "{}")).collect::<String>();
+    assert_eq!(push(&mut relay, &choices), Err(Fault::TooMany));
+    let calls = (0..2000).map(|call| format!(r#"{{"tool_calls":[{{"index":{call},"id":"{call}"}}]}}"#));
+    let calls = calls.map(|call| frame(0, &call)).collect::<String>();
+    assert_eq!(push(&mut Relay::new(CHAT), &calls), Err(Fault::TooMany));
+    let call = r#"{"function":{"name":"f","arguments":{}}}"#;
+    let line = format!("{{\"message\":{{\"tool_calls\":[{}]}}}}\n", vec![call; 2000].join(","));
+    assert_eq!(push(&mut Relay::new(Route::Chat), &line), Err(Fault::TooMany));
+}

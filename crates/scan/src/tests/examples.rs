@@ -23,7 +23,7 @@ pub(super) fn examples() -> Vec<Example> {
 }
 
 /// Replaces `{a36}` by 36 characters of class `a`; every third is a digit where the class has any.
-fn fill(template: &str) -> String {
+pub(super) fn fill(template: &str) -> String {
     let template = template.replace(r"\\", "\u{1}").replace(r"\n", "\n").replace('\u{1}', r"\");
     let mut out = String::new();
     let mut rest = template.as_str();

@@ -4,6 +4,7 @@ use std::collections::HashSet;
 
 use regex_syntax::hir::{Class, Hir, HirKind};
 
+use crate::carry::{LEAD, LITERAL};
 use crate::prefilter::compile;
 use crate::rule::{Place, Rule};
 use crate::rules;
@@ -69,6 +70,24 @@ fn anchors_never_overlap() {
             let overlap = (1..one.len()).any(|at| other.starts_with(&one[at..]));
             assert!(!overlap, "{one} runs into {other}");
         }
+    }
+}
+
+#[test]
+fn what_a_growing_text_is_held_for_is_bounded() {
+    for rule in rules() {
+        let literal = rule.literals.iter().map(|literal| literal.len()).max().unwrap_or(0);
+        let lead = rule.lead.as_ref().map_or(0, |lead| lead.max);
+        let in_text = rule.place != Place::Name;
+        assert!(!in_text || lead + literal <= LEAD, "{} stands {} bytes unseen", rule.id(), lead + literal);
+        assert!(literal <= LITERAL, "a literal of {} is longer", rule.id());
+    }
+}
+
+#[test]
+fn a_token_is_its_whole_match() {
+    for rule in rules().filter(|rule| rule.place == Place::Run) {
+        assert_eq!(compile(rule).unwrap().captures_len(), 1, "{} may begin inside of a word", rule.id());
     }
 }
 

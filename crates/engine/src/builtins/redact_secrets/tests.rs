@@ -1,4 +1,6 @@
 use super::*;
+use crate::builtins::redaction::json;
+use gatehook_events::{Message, Output, Permission};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
@@ -85,12 +87,12 @@ fn only_the_changed_parts_of_an_answer_are_given_back() {
 fn arguments_that_are_json_text_keep_every_other_byte() {
     let text = format!(r#"{{ "n": 12345678901234567890123, "a\"b": "x\u0041", "t": "\u0067{}" }}"#, &secret()[1..]);
     let want = r#"{ "n": 12345678901234567890123, "a\"b": "x\u0041", "t": "[REDACTED]" }"#;
-    assert_eq!(json::text(&text).as_deref(), Some(want));
+    assert_eq!(json::text(&text, &mut Secrets).as_deref(), Some(want));
 }
 
 #[test]
 fn arguments_that_are_no_json_are_redacted_as_text() {
-    assert_eq!(json::text(&format!("{{\"t\": {}", secret())).as_deref(), Some("{\"t\": [REDACTED]"));
+    assert_eq!(json::text(&format!("{{\"t\": {}", secret()), &mut Secrets).as_deref(), Some("{\"t\": [REDACTED]"));
 }
 
 fn any_json() -> impl Strategy<Value = Value> {
@@ -109,7 +111,7 @@ proptest! {
     #[test]
     fn redacted_json_text_is_json_without_secrets(value in any_json()) {
         let text = value.to_string();
-        match json::text(&text) {
+        match json::text(&text, &mut Secrets) {
             None => prop_assert!(!text.contains(&secret())),
             Some(redacted) => {
                 prop_assert!(!redacted.contains(&secret()), "{redacted}");
@@ -120,9 +122,9 @@ proptest! {
 
     #[test]
     fn a_redacted_value_has_no_secret_and_is_redacted_no_further(value in any_json()) {
-        let redacted = json::value(None, &value).unwrap_or(value);
+        let redacted = json::value(None, &value, &mut Secrets).unwrap_or(value);
         prop_assert!(!redacted.to_string().contains(&secret()));
-        prop_assert_eq!(json::value(None, &redacted), None);
+        prop_assert_eq!(json::value(None, &redacted, &mut Secrets), None);
     }
 }
 
@@ -134,7 +136,7 @@ fn a_value_may_be_a_secret_by_its_name() {
         (json!({"path": "/home/user/project/src/main.rs"}), None),
         (json!({"token": "read_file"}), None),
     ] {
-        assert_eq!(json::value(None, &given), want);
-        assert_eq!(json::text(&given.to_string()), want.map(|want| want.to_string()));
+        assert_eq!(json::value(None, &given, &mut Secrets), want);
+        assert_eq!(json::text(&given.to_string(), &mut Secrets), want.map(|want| want.to_string()));
     }
 }

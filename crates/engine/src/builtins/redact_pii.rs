@@ -1,0 +1,176 @@
+//! `redact_pii`: personal data never reaches the model or a tool, and the caller gets it back.
+
+use std::borrow::Cow;
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use gatehook_events::{Event, Input, Message, Output};
+use gatehook_scan::pii::{self, KINDS, Kind, Kinds};
+
+use super::redaction::{self, Redact};
+use super::{Arguments, Judge, Judging, texts};
+use crate::config::suggest;
+use crate::definition::Patch;
+use crate::handler::{DefinitionError, Handler};
+use crate::registry::BuiltinResult;
+use crate::streaming::{Scan, Streaming};
+
+struct RedactPii {
+    kinds: Kinds,
+}
+
+pub(super) fn make(arguments: &Arguments<'_>) -> Result<Arc<dyn Handler>, DefinitionError> {
+    if arguments.definition.patch == Patch::MergePatch {
+        let message = "`redact_pii` gives whole values, which a merge patch would thin out".to_owned();
+        return Err(DefinitionError { field: "patch", message, help: Some("remove `patch`".to_owned()) });
+    }
+    let mut kinds = Kinds::NONE;
+    for name in arguments.args {
+        kinds = match kinds.with(name) {
+            Some(kinds) => kinds,
+            None if arguments.is_native() => {
+                let known = KINDS.each_ref().map(Kind::name);
+                let message = format!("`redact_pii` knows no kind `{name}`");
+                return Err(Arguments::wrong(message, &suggest::one_of(name, &known)));
+            }
+            None => kinds,
+        };
+    }
+    arguments.warn_if_concurrent("redact_pii");
+    let kinds = if kinds == Kinds::NONE { Kinds::ALL } else { kinds };
+    Ok(Judging::handler(RedactPii { kinds }))
+}
+
+impl Judge for RedactPii {
+    const STREAMS: Streaming = Streaming::Scan;
+
+    fn scan(&self) -> Option<Box<dyn Scan>> {
+        Some(Box::new(pii::Growing::new(self.kinds)))
+    }
+
+    fn judge(&self, event: Event, input: &Input) -> BuiltinResult {
+        let mut plain = Plain { kinds: self.kinds };
+        Ok(match event {
+            Event::ToolInputTransform | Event::PreToolUse => {
+                redaction::tool_input(input, &mut plain, "personal data was")
+            }
+            Event::BeforeLlmCall | Event::PreInference => self.messages(event, input),
+            Event::ToolResponseTransform | Event::PostToolUse => redaction::tool_response(input, &mut plain),
+            Event::PostInference => redaction::answer(input, &mut plain),
+            _ => {
+                tracing::debug!(event = event.name(), "redact_pii has nothing to rewrite here");
+                None
+            }
+        })
+    }
+}
+
+impl RedactPii {
+    fn messages(&self, event: Event, input: &Input) -> Option<Output> {
+        let mut numbered = Numbered {
+            kinds: self.kinds,
+            event,
+            input,
+            taken: None,
+            pairs: Vec::new(),
+            known: HashMap::new(),
+            last: 0,
+        };
+        let output = redaction::messages(event, input, &mut numbered)?;
+        Some(Output { placeholders: numbered.pairs, ..output })
+    }
+}
+
+/// Puts the name of its kind in the place of a value.
+struct Plain {
+    kinds: Kinds,
+}
+
+impl Redact for Plain {
+    fn text(&mut self, text: &str) -> Option<String> {
+        owned(pii::redact(text, self.kinds, |kind, _| format!("<{}>", kind.word())))
+    }
+
+    fn number(&mut self, number: &str) -> Option<String> {
+        self.text(number)
+    }
+}
+
+fn owned(text: Cow<'_, str>) -> Option<String> {
+    match text {
+        Cow::Borrowed(_) => None,
+        Cow::Owned(text) => Some(text),
+    }
+}
+
+/// Puts a numbered placeholder in the place of each value: numbered by first appearance, so that a conversation that
+/// goes on keeps its numbers, and with them the provider's cache of its beginning.
+struct Numbered<'a> {
+    kinds: Kinds,
+    event: Event,
+    input: &'a Input,
+    /// Numbers that stand in the conversation as if they were of a placeholder; looked for when the first is needed.
+    taken: Option<HashSet<u32>>,
+    /// Placeholders and values, in the order of the numbers.
+    pairs: Vec<(Arc<str>, Arc<str>)>,
+    /// The placeholders by value.
+    known: HashMap<Arc<str>, Arc<str>>,
+    last: u32,
+}
+
+impl Redact for Numbered<'_> {
+    fn text(&mut self, text: &str) -> Option<String> {
+        owned(pii::redact(text, self.kinds, |kind, value| self.placeholder(kind, value).to_string()))
+    }
+
+    fn number(&mut self, number: &str) -> Option<String> {
+        self.text(number)
+    }
+}
+
+impl Numbered<'_> {
+    fn placeholder(&mut self, kind: &Kind, value: &str) -> Arc<str> {
+        if let Some(placeholder) = self.known.get(value) {
+            return placeholder.clone();
+        }
+        let placeholder: Arc<str> = format!("<{}_{}>", kind.word(), self.next()).into();
+        let value: Arc<str> = value.into();
+        self.pairs.push((placeholder.clone(), value.clone()));
+        self.known.insert(value, placeholder.clone());
+        placeholder
+    }
+
+    /// The next number that nobody can take for another.
+    fn next(&mut self) -> u32 {
+        let taken = self.taken.get_or_insert_with(|| taken(self.event, self.input));
+        self.last += 1;
+        while taken.contains(&self.last) {
+            self.last += 1;
+        }
+        self.last
+    }
+}
+
+/// The numbers that stand in an input behind the word of a kind, as in `EMAIL_7`. Those in thinking are our own: signed
+/// thinking comes back as the model wrote it, with our placeholders, and they go on to mean what they meant.
+fn taken(event: Event, input: &Input) -> HashSet<u32> {
+    let without_thinking = |message: &Message| Message { thinking: None, ..message.clone() };
+    let messages = input.messages.as_deref().map(|messages| messages.iter().map(without_thinking).collect());
+    let mut taken = HashSet::new();
+    texts::any(event, &Input { messages, ..input.clone() }, &mut |text| {
+        taken.extend(text.match_indices('_').filter_map(|(at, _)| number(text, at)));
+        false
+    });
+    taken
+}
+
+/// The number behind the `_` at `at`, if the word of a kind stands before it.
+fn number(text: &str, at: usize) -> Option<u32> {
+    let before = text.get(..at)?;
+    KINDS.iter().find(|kind| before.ends_with(kind.word()))?;
+    let digits = text.get(at + 1..)?;
+    digits.get(..digits.find(|char: char| !char.is_ascii_digit()).unwrap_or(digits.len()))?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests;
