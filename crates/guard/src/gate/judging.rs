@@ -1,6 +1,5 @@
 //! The dispatch that runs: who is shown what, and what comes of it.
 
-use std::ops::Range;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -12,7 +11,7 @@ use tokio::time::Instant;
 
 use super::calls::{DueCall, merged};
 use super::change::change;
-use super::passage::Due;
+use super::passage::{Due, Show};
 use super::{Aside, Gate};
 use crate::heed::{heed, unheld, witness};
 use crate::refusal::Refusal;
@@ -32,9 +31,8 @@ enum What {
     Segment {
         id: TrackId,
         kind: TrackKind,
-        range: Range<usize>,
         left: String,
-        last: bool,
+        show: Show,
     },
     Call {
         id: CallId,
@@ -89,7 +87,7 @@ impl Gate {
     /// Begins the next dispatch that is due; says whether there is anything to go on with.
     pub(super) fn start(&mut self, now: Instant) -> bool {
         let begun = match self.due_segment(now) {
-            Some((id, range, last)) => self.segment(id, range, last, now),
+            Some((id, show)) => self.segment(id, show, now),
             None => match self.calls.due(&self.relay) {
                 Some(due) => Some(self.call(due)),
                 None if self.at_end() => self.next_whole(),
@@ -101,26 +99,26 @@ impl Gate {
     }
 
     /// The next text that is due, in turn.
-    fn due_segment(&mut self, now: Instant) -> Option<(TrackId, Range<usize>, bool)> {
+    fn due_segment(&mut self, now: Instant) -> Option<(TrackId, Show)> {
         let count = self.passages.len();
         for place in (0..count).map(|step| (self.turn + step) % count) {
             let due = self.passages.get(place).and_then(|passage| passage.due(&self.policy, now));
-            if let Some(Due::Judge { range, last }) = due {
+            if let Some(Due::Judge(show)) = due {
                 self.turn = place + 1;
-                return Some((TrackId(place), range, last));
+                return Some((TrackId(place), show));
             }
         }
         None
     }
 
-    fn segment(&mut self, id: TrackId, range: Range<usize>, last: bool, now: Instant) -> Option<Judging> {
+    fn segment(&mut self, id: TrackId, show: Show, now: Instant) -> Option<Judging> {
         let track = self.relay.tracks().get(id.0)?;
         let passage = self.passages.get_mut(id.0)?;
         let left = passage.tail().to_owned();
-        let text: Arc<str> = [&*left, track.part(range.clone())?].concat().into();
+        let text: Arc<str> = [&*left, track.part(show.range.clone())?].concat().into();
         let (kind, choice) = (track.kind, track.choice);
-        let segment = passage.next_segment(kind, last);
-        passage.shows(range.end, now);
+        let segment = passage.next_segment(kind, show.last);
+        passage.shows(&show, now);
         let (shown, thinking) = match kind {
             TrackKind::Text => (Some(text), None),
             TrackKind::Thinking => (None, Some(text)),
@@ -128,7 +126,7 @@ impl Gate {
         let output = ModelOutput { text: shown, thinking, tool_calls: None };
         let input = self.input(choice, output, Some(segment));
         let policy = self.policy;
-        let what = What::Segment { id, kind, range, left, last };
+        let what = What::Segment { id, kind, left, show };
         let run = self.judge(input, move |hook| policy.judges_segments(hook, segment.kind));
         Some(Judging { what, run })
     }
@@ -249,8 +247,8 @@ impl Gate {
     /// Obeys what came of a dispatch.
     pub(super) fn heard(&mut self, judging: Judging, Heard(said): Heard) {
         let obeyed = match (judging.what, said) {
-            (What::Segment { id, kind, range, left, last }, Said::Verdict(verdict)) => {
-                self.heard_of_segment(id, kind, range, &left, last, &verdict)
+            (What::Segment { id, kind, left, show }, Said::Verdict(verdict)) => {
+                self.heard_of_segment(id, kind, &left, show, &verdict)
             }
             (What::Whole { choice, calls }, Said::Verdict(verdict)) => self.heard_of_whole(choice, &calls, &verdict),
             (What::Call { id }, Said::Call(said)) => self.heard_of_call(id, *said),
@@ -279,9 +277,8 @@ impl Gate {
         &mut self,
         id: TrackId,
         kind: TrackKind,
-        range: Range<usize>,
         left: &str,
-        last: bool,
+        show: Show,
         verdict: &Verdict,
     ) -> Result<(), Refusal> {
         self.heed(verdict)?;
@@ -296,12 +293,12 @@ impl Gate {
             return Err(self.unheld("an answer to a segment names what was not in it"));
         }
         let track = self.relay.tracks().get(id.0);
-        let segment = track.and_then(|track| track.part(range.clone())).unwrap_or_default();
+        let segment = track.and_then(|track| track.part(show.range.clone())).unwrap_or_default();
         let change = new.and_then(|new| change(left, segment, new));
         let asked = verdict.holdback_chars.map_or(0, |chars| chars as usize);
-        let holdback = if last { 0 } else { asked.max(self.policy.holdback) };
+        let holdback = if show.flush { 0 } else { asked.max(self.policy.holdback) };
         let Some(passage) = self.passages.get_mut(id.0) else { return Ok(()) };
-        passage.clear(&mut self.relay, id, range, change, holdback).map_err(|no| self.unheld(&no.reason))
+        passage.clear(&mut self.relay, id, show.range, change, holdback).map_err(|no| self.unheld(&no.reason))
     }
 
     fn heard_of_call(&mut self, id: CallId, said: SaidOfCall) -> Result<(), Refusal> {

@@ -281,13 +281,12 @@ impl Gate {
 
     /// Takes in what has come, and lets go what no hook need judge.
     fn feed(&mut self) {
-        let now = Instant::now();
-        if self.at_end()
-            && let Err(no) = self.calls.remove_torn(&mut self.relay)
-        {
+        let (now, at_end) = (Instant::now(), self.at_end());
+        if at_end && let Err(no) = self.calls.remove_torn(&mut self.relay) {
             return self.refuse(unheld(Phase::PostInference, &self.call.as_call(), &no.reason));
         }
         let Self { relay, passages, policy, guard, admitted, call, .. } = self;
+        let blocks = matches!(call.path, Path::Route(Route::Messages | Route::Responses));
         let again = |kind| match policy.held(kind) {
             Held::Window | Held::Scan => scans(&guard.executor.selected(Event::PostInference, &admitted.input), kind),
             Held::Buffer | Held::Observe => Vec::new(),
@@ -300,7 +299,8 @@ impl Gate {
             passages.push(Passage::new(track.kind, policy, again(track.kind), keep, placeholders));
         }
         for (track, passage) in relay.tracks().iter().zip(&mut *passages) {
-            passage.feed(track, now, || again(track.kind));
+            let over = at_end || relay.done_reason(track.choice).is_some();
+            passage.feed(track, over, blocks, now, || again(track.kind));
         }
         let mut done = self.calls.feed(relay);
         for (place, passage) in passages.iter_mut().enumerate() {

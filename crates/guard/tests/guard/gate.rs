@@ -3,8 +3,11 @@
 mod buffered;
 mod calls;
 mod faults;
+mod restored;
 mod scanned;
 mod windowed;
+
+pub(crate) use scanned::Secrets;
 
 use std::future::poll_fn;
 use std::task::Poll;

@@ -4,7 +4,7 @@ use gatehook_engine::events::{Event, Output, Permission};
 use gatehook_inference::{ErrorKind, Route};
 
 use super::{gate, stream};
-use crate::streams::{ROUTES, call, frames, text, thinking};
+use crate::streams::{ROUTES, call, frames, stop, text, thinking};
 use crate::world::{Exchange, World};
 
 fn judged(run: impl Fn(&gatehook_engine::events::Input) -> Option<Output> + Send + Sync + 'static) -> World {
@@ -19,7 +19,7 @@ async fn without_hooks_there_is_no_gate() {
 
 #[tokio::test]
 async fn nothing_leaves_before_the_verdict_and_then_everything_as_it_came() {
-    for route in ROUTES {
+    for &route in ROUTES {
         let says = [thinking("hm"), text("Hel"), text("lo.")];
         let (exchange, came, _) = stream(judged(|_| None), route, &says).await;
         let frames = frames(route, &says);
@@ -30,7 +30,7 @@ async fn nothing_leaves_before_the_verdict_and_then_everything_as_it_came() {
         assert_eq!(seen.len(), 1, "{route:?}");
         assert_eq!(seen[0].output_text.as_deref(), Some("Hello."), "{route:?}");
         assert_eq!((seen[0].segment, seen[0].stream), (None, Some(true)), "{route:?}");
-        assert_eq!(seen[0].done_reason.as_deref(), Some("stop"), "{route:?}");
+        assert_eq!(seen[0].done_reason.as_deref(), Some(stop(route)), "{route:?}");
         assert!(seen[0].messages.is_some(), "{route:?}");
         assert_eq!(exchange.seen.verdicts().len(), 1, "{route:?}");
         if route == Route::ChatCompletions {
@@ -42,7 +42,7 @@ async fn nothing_leaves_before_the_verdict_and_then_everything_as_it_came() {
 
 #[tokio::test]
 async fn a_denial_before_anything_left_is_a_plain_refusal() {
-    for route in ROUTES {
+    for &route in ROUTES {
         let (_, came, _) = stream(judged(|_| Some(Output::block("no"))), route, &[text("Hello.")]).await;
         assert!(came.bytes.is_empty(), "{route:?}");
         let refusal = came.refusal.unwrap();
@@ -52,7 +52,7 @@ async fn a_denial_before_anything_left_is_a_plain_refusal() {
 
 #[tokio::test]
 async fn a_denial_after_the_status_line_ends_the_stream_by_its_protocol() {
-    for route in ROUTES {
+    for &route in ROUTES {
         let exchange = Exchange::from(judged(|_| Some(Output::block("no"))));
         let mut gate = gate(&exchange, route).await.unwrap();
         gate.commit();
