@@ -2,14 +2,15 @@
 
 use std::borrow::Cow;
 
+use bytes::Bytes;
 use gatehook_events::ToolCall;
 
-use super::events::{Event, List, PartKind};
+use super::events::{Event, List, OTHER, PartKind, REASONING, REFUSAL, SUMMARY, TEXT};
 use super::items::{Item, ItemKind, Part};
 use super::{Piece, Responses, Told};
 use crate::json::{At, Document, Kind};
 use crate::response::shown_whole;
-use crate::stream::format::members;
+use crate::stream::format::{members, named};
 use crate::stream::said::{CallState, Said};
 use crate::stream::tokens::spell;
 use crate::stream::{Call, CallId, Fault, TrackKind};
@@ -72,12 +73,13 @@ pub(super) struct Reader<'r> {
 
 impl Responses {
     /// Reads one event.
-    pub(super) fn told(&mut self, document: &Document, said: &mut Said) -> Result<Told, Fault> {
+    pub(super) fn told(&mut self, name: Option<&str>, document: &Document, said: &mut Said) -> Result<Told, Fault> {
         check(document, Document::ROOT, EVENT)?;
-        let event = Event::of(&document.string(Document::ROOT, "type").unwrap_or_default());
+        let event = named(document, name, Event::of, Event::Other)?;
         if event == Event::Opening {
             let response = document.some(Document::ROOT, "response");
-            self.opening = response.map(|at| document.slice(at)).or(self.opening.take());
+            let response = response.map(|at| Bytes::copy_from_slice(document.raw(at).as_bytes()));
+            self.opening = self.opening.take().or(response);
         }
         let told = Told {
             event,
@@ -103,7 +105,7 @@ impl Responses {
 /// The same: by its id, else by its place where the kind is the same.
 fn listed(items: &[Item], document: &Document, at: At, place: usize) -> Option<usize> {
     let id = document.string(at, "id");
-    id.and_then(|id| items.iter().rposition(|item| item.id.as_deref() == Some(&*id))).or_else(|| {
+    id.and_then(|id| with_id(items, &id, Some(place as u64))).or_else(|| {
         let item = items.get(place)?;
         let same = match document.string(at, "type").as_deref() {
             Some("message") => item.kind == ItemKind::Message,
@@ -115,26 +117,37 @@ fn listed(items: &[Item], document: &Document, at: At, place: usize) -> Option<u
     })
 }
 
+/// The item of an id. Where a server gives one id to several, their places tell them apart.
+fn with_id(items: &[Item], id: &str, place: Option<u64>) -> Option<usize> {
+    let own = |item: &Item| item.id.as_deref() == Some(id);
+    let there = items.iter().rposition(|item| own(item) && place.is_some() && item.number == place);
+    there.or_else(|| items.iter().rposition(own))
+}
+
 impl Reader<'_> {
     fn read(&mut self) -> Result<(), Fault> {
         let document = self.document;
         let root = Document::ROOT;
         match self.told.event {
             Event::Opening => {
-                let response = document.some(root, "response");
-                self.told.odd = response.is_some_and(|at| document.some(at, "output").is_none());
+                let Some(response) = document.some(root, "response") else { return Ok(()) };
+                let output = document.some(response, "output");
+                if let Some(output) = output.filter(|output| document.elements(*output).next().is_some()) {
+                    return Err(document.shape(output, "a response begins without output").into());
+                }
+                self.told.odd = output.is_none();
             }
             Event::ItemAdded => self.item_added()?,
             Event::ItemDone => self.item_done()?,
             Event::PartAdded(list) | Event::PartDone(list) => self.part_shown(list)?,
             Event::TextDelta(kind) => {
-                let (item, part) = self.about_part(kind);
+                let (item, part) = self.about_part(kind)?;
                 let delta = text(document, root, "delta")?;
                 self.append(item, part, &delta)?;
                 self.told.odd |= document.some(root, "logprobs").is_some_and(|at| !spell_or_none(document, at, &delta));
             }
             Event::TextDone(kind) => {
-                let (item, part) = self.about_part(kind);
+                let (item, part) = self.about_part(kind)?;
                 self.reconcile(item, part, root, kind)?;
             }
             Event::Annotation => {
@@ -174,9 +187,7 @@ impl Reader<'_> {
     fn about(&self) -> Option<usize> {
         let id = self.document.string(Document::ROOT, "item_id");
         match (id, self.told.place) {
-            (Some(id), _) if self.items.iter().any(|item| item.id.is_some()) => {
-                self.items.iter().rposition(|item| item.id.as_deref() == Some(&*id))
-            }
+            (Some(id), place) if self.items.iter().any(|item| item.id.is_some()) => with_id(self.items, &id, place),
             (_, Some(place)) => self.items.iter().rposition(|item| item.number == Some(place)),
             (Some(_), None) => self.items.len().checked_sub(1),
             (None, None) => None,
@@ -184,14 +195,14 @@ impl Reader<'_> {
     }
 
     /// The item and part of a text; they are made where nobody has announced them.
-    fn about_part(&mut self, kind: &'static PartKind) -> (usize, usize) {
+    fn about_part(&mut self, kind: &'static PartKind) -> Result<(usize, usize), Fault> {
         let index = number(self.document, kind.list.index());
         let item = self.about_or_new(kind);
-        let part = self.part(item, kind, index);
+        let part = self.part(item, kind, index)?;
         (self.told.item, self.told.part) = (Some(item), Some(part));
         self.lacks("item_id");
         self.lacks(kind.list.index());
-        (item, part)
+        Ok((item, part))
     }
 
     fn about_or_new(&mut self, kind: &PartKind) -> usize {
@@ -216,7 +227,7 @@ impl Reader<'_> {
     fn item_done(&mut self) -> Result<(), Fault> {
         let Some(at) = self.document.some(Document::ROOT, "item") else { return Ok(()) };
         let id = self.document.string(at, "id");
-        let by_id = id.and_then(|id| self.items.iter().rposition(|item| item.id.as_deref() == Some(&*id)));
+        let by_id = id.and_then(|id| with_id(self.items, &id, self.told.place));
         let item = match by_id.or_else(|| self.about()) {
             Some(item) => item,
             None => self.add(at, self.told.place)?,
@@ -228,14 +239,20 @@ impl Reader<'_> {
     fn part_shown(&mut self, list: List) -> Result<(), Fault> {
         self.told.item = self.about();
         let Some(at) = self.document.some(Document::ROOT, "part") else { return Ok(()) };
-        let Some(kind) = self.part_kind(at)? else { return Ok(()) };
+        let Some(kind) = self.part_kind(at, list, self.told.item)? else {
+            let index = number(self.document, list.index());
+            if let (Some(item), Some(index), List::Content) = (self.told.item, index, list) {
+                self.other_part(item, index, at)?;
+            }
+            return Ok(());
+        };
         let item = self.about_or_new(kind);
         let index = number(self.document, list.index()).or_else(|| {
             // A new part without a number stands behind those that are there.
             let added = matches!(self.told.event, Event::PartAdded(_));
-            added.then(|| self.items.get(item).map_or(0, |item| item.count(list)))
+            added.then(|| self.items.get(item).map_or(0, |item| item.next(list)))
         });
-        let part = self.part(item, kind, index);
+        let part = self.part(item, kind, index)?;
         (self.told.item, self.told.part) = (Some(item), Some(part));
         self.lacks("item_id");
         self.lacks(list.index());
@@ -243,9 +260,22 @@ impl Reader<'_> {
         self.reconcile(item, part, at, kind)
     }
 
-    fn part_kind(&self, part: At) -> Result<Option<&'static PartKind>, Fault> {
+    /// By its type; where that is unknown, by the text that it has nevertheless.
+    fn part_kind(&self, part: At, list: List, item: Option<usize>) -> Result<Option<&'static PartKind>, Fault> {
         check(self.document, part, PART)?;
-        Ok(PartKind::of(&self.document.string(part, "type").unwrap_or_default()))
+        let known = PartKind::of(&self.document.string(part, "type").unwrap_or_default());
+        if let Some(kind) = known.filter(|kind| kind.list == list) {
+            return Ok(Some(kind));
+        }
+        let has = |key| self.document.string(part, key).is_some();
+        let item = item.and_then(|at| self.items.get(at)).map(|item| item.kind);
+        Ok(match (list, item) {
+            (List::Summary, _) if has("text") => Some(&SUMMARY),
+            (List::Content, Some(ItemKind::Reasoning)) if has("text") => Some(&REASONING),
+            (List::Content, _) if has("text") => Some(&TEXT),
+            (List::Content, _) if has("refusal") => Some(&REFUSAL),
+            _ => None,
+        })
     }
 
     fn add(&mut self, at: At, place: Option<u64>) -> Result<usize, Fault> {
@@ -262,7 +292,15 @@ impl Reader<'_> {
             ItemKind::Reasoning => Some(TrackKind::Thinking),
             ItemKind::Call(_) | ItemKind::Silent => None,
         });
-        self.items.push(Item::new(self.document.string(at, "id").map(Into::into), place, kind));
+        let item = Item::new(self.document.string(at, "id").map(Into::into), place, kind);
+        let same = |other: &Item| match (&item.id, place) {
+            (id, Some(place)) => other.id == *id && other.number == Some(place),
+            (id, None) => id.is_some() && other.id == *id,
+        };
+        if self.items.iter().any(same) {
+            return Err(self.document.ambiguous(at, "the item was announced before").into());
+        }
+        self.items.push(item);
         Ok(self.items.len() - 1)
     }
 
@@ -294,9 +332,13 @@ impl Reader<'_> {
             return Err(self.document.shape(parts, "a list of parts is expected").into());
         }
         for (place, at) in self.document.elements(parts).enumerate() {
-            if let Some(kind) = self.part_kind(at)? {
-                let part = self.part(index, kind, Some(place as u64));
-                self.reconcile(index, part, at, kind)?;
+            match self.part_kind(at, list, Some(index))? {
+                Some(kind) => {
+                    let part = self.part(index, kind, Some(place as u64))?;
+                    self.reconcile(index, part, at, kind)?;
+                }
+                None if list == List::Content => self.other_part(index, place as u64, at)?,
+                None => {}
             }
         }
         Ok(())
@@ -318,16 +360,31 @@ impl Reader<'_> {
     }
 
     /// The part of an item that is meant: at `index`, else the last one of its list.
-    fn part(&mut self, item: usize, kind: &'static PartKind, index: Option<u64>) -> usize {
-        let Some(item) = self.items.get_mut(item) else { return 0 };
+    fn part(&mut self, item: usize, kind: &'static PartKind, index: Option<u64>) -> Result<usize, Fault> {
+        let Some(item) = self.items.get_mut(item) else { return Ok(0) };
         let found = match index {
             Some(index) => item.find(kind.list, index),
             None => item.last(kind.list),
         };
-        found.unwrap_or_else(|| {
+        if found.and_then(|at| item.parts.get(at)).is_some_and(|part| part.kind != kind) {
+            return Err(self.document.ambiguous(Document::ROOT, "a part of an item is of two kinds").into());
+        }
+        if found.is_none() && index.is_some_and(|index| index > item.next(kind.list)) {
+            return Err(self.document.shape(Document::ROOT, "a part of an item leaves a gap").into());
+        }
+        Ok(found.unwrap_or_else(|| {
             item.parts.push(Part::new(kind, index.unwrap_or_default()));
             item.parts.len() - 1
-        })
+        }))
+    }
+
+    /// A part that holds no text keeps its place.
+    fn other_part(&mut self, item: usize, index: u64, at: At) -> Result<(), Fault> {
+        let part = self.part(item, &OTHER, Some(index))?;
+        if let Some(part) = self.items.get_mut(item).and_then(|item| item.parts.get_mut(part)) {
+            part.other = Some(self.document.value(at));
+        }
+        Ok(())
     }
 
     fn append(&mut self, item: usize, part: usize, more: &str) -> Result<(), Fault> {
@@ -357,21 +414,24 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// The arguments of a call grow.
+    /// The arguments of a call grow, until they have been told as a whole.
     fn argue(&mut self, grow: impl FnOnce(&mut String)) -> Result<(), Fault> {
         self.told.item = self.about();
         self.lacks("item_id");
-        let call = self.told.item.and_then(|at| self.items.get(at)).and_then(Item::call);
-        let state = call.and_then(|call| self.said.call_states.get_mut(call.0));
-        let state = state
-            .ok_or_else(|| Fault::from(self.document.shape(Document::ROOT, "these arguments belong to no call")))?;
+        let item = self.told.item.and_then(|at| self.items.get_mut(at));
+        let found = item.and_then(|item| {
+            let id = item.call()?;
+            Some((item, self.said.call_states.get_mut(id.0)?))
+        });
+        let (item, state) =
+            found.ok_or_else(|| self.document.shape(Document::ROOT, "these arguments belong to no call"))?;
         let before = state.arguments.len();
         grow(&mut state.arguments);
         self.told.argued = state.arguments.len();
-        let complete = call.and_then(|call| self.said.calls.get(call.0)).is_some_and(|call| call.complete);
-        if complete && self.told.argued > before {
+        if (item.stated || item.over) && self.told.argued > before {
             return Err(Fault::WentOn("arguments came after a tool call was complete"));
         }
+        item.stated |= matches!(self.told.event, Event::CallDone(_));
         Ok(())
     }
 
