@@ -137,7 +137,7 @@ fn error_event(route: &str) -> &'static str {
             "event: error\ndata: {\"type\":\"error\",\"error\":{\"type\":\"overloaded_error\",\"message\":\"out of memory\"}}\n\n"
         }
         "/v1/responses" => {
-            "event: error\ndata: {\"type\":\"error\",\"sequence_number\":9,\"code\":\"x\",\"message\":\"out of memory\",\"param\":null}\n\n"
+            "event: error\ndata: {\"type\":\"error\",\"sequence_number\":4,\"code\":\"x\",\"message\":\"out of memory\",\"param\":null}\n\n"
         }
         _ => "data: {\"error\":{\"message\":\"out of memory\",\"type\":\"server_error\",\"code\":500}}\n\n",
     }
