@@ -9,6 +9,7 @@ use gatehook_events::{
 };
 
 use crate::compiled::Hook;
+use crate::content::Learned;
 use crate::definition::OnError;
 use crate::event_class::is_inference;
 use crate::reply::{Answer, Said};
@@ -22,6 +23,10 @@ pub(crate) struct Ran<'h> {
     pub(crate) hook: &'h Hook,
     pub(crate) answer: Answer,
     pub(crate) duration: Duration,
+    /// It was not run: it had judged all of this before.
+    pub(crate) recalled: bool,
+    /// What it need not be asked again once its answer is taken.
+    pub(crate) learned: Learned,
 }
 
 /// A verdict in the making.
@@ -63,7 +68,8 @@ impl Fold {
 
     /// Adds the next hook in configuration order, with all rewrites up to its own if it made one.
     pub(crate) fn add(&mut self, ran: Ran<'_>, rewritten: Option<Rewritten>) {
-        let Ran { hook, answer: Answer { said, exit_code, stderr }, duration } = ran;
+        let Ran { hook, answer: Answer { said, exit_code, stderr }, duration, recalled, learned } = ran;
+        hook.learn(learned);
         let rewrote = rewritten.is_some();
         if let Some(rewritten) = rewritten {
             self.verdict.rewritten = rewritten;
@@ -86,6 +92,7 @@ impl Fold {
             exit_code,
             kind: came.kind,
             verb: came.verb,
+            recalled,
             reason: came.reason,
             stderr: tail(stderr),
         });

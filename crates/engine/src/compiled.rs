@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use gatehook_events::{Capabilities, Event, Input, Profile, Rewrite};
 
+use crate::content::Recall;
 use crate::definition::{HandlerDefinition, HookDefinition, Origin};
 use crate::handler::{DefinitionError, Handler, HandlerEnv};
 use crate::identity::first_equal;
@@ -60,6 +61,8 @@ pub(crate) struct Hook {
     pub(crate) timeout: Duration,
     pub(crate) handler: Arc<dyn Handler>,
     pub(crate) matcher: Arc<str>,
+    /// What it has judged before.
+    pub(crate) recall: Option<Recall>,
     conditions: Vec<CompiledCondition>,
     /// The first hook of this event that is the same.
     same_as: usize,
@@ -87,6 +90,7 @@ impl Hook {
     ) -> Result<Self, BuildCause> {
         let profile = definition.profile;
         let capabilities = event.capabilities(profile).ok_or(BuildCause::NoSuchEvent(profile.name()))?;
+        let handler = handler(&definition, env, registry)?;
         let conditions = definition.when.iter().map(|when| CompiledCondition::compile(&when.field, &when.pattern));
         Ok(Self {
             name: definition.display_name().into(),
@@ -94,7 +98,8 @@ impl Hook {
             capabilities,
             timeout: definition.timeout(),
             conditions: conditions.collect::<Result<_, _>>().map_err(BuildCause::Pattern)?,
-            handler: handler(&definition, env, registry)?,
+            recall: Recall::of(event, &definition, &*handler),
+            handler,
             matcher,
             definition,
             same_as: 0,

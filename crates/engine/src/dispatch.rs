@@ -13,6 +13,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::aggregate::{Fold, Ran};
 use crate::compiled::{EventHooks, Hook};
+use crate::content::{Digests, Learned, Unmapped};
 use crate::definition::HandlerDefinition;
 use crate::executor::Inner;
 use crate::handler::{HandlerError, HookCall, Reply};
@@ -35,9 +36,24 @@ pub(crate) struct Dispatch<'a> {
     pub(crate) hold: &'a Hold<'a>,
 }
 
+/// What the hooks of one input share until a rewrite.
+struct View {
+    shown: Shown,
+    digests: Digests,
+}
+
+impl View {
+    fn new(dispatch: &Dispatch<'_>) -> Self {
+        let shown = Shown::new(dispatch.event, dispatch.inner.cwd.clone());
+        Self { shown, digests: Digests::default() }
+    }
+}
+
 impl Dispatch<'_> {
     pub(crate) async fn run(&self, selected: Vec<&Arc<Hook>>, input: &Input) -> Verdict {
-        if self.hooks.sequential {
+        // Those that cannot rewrite need not wait for each other.
+        let judge = selected.iter().all(|hook| hook.definition.concurrent);
+        if self.hooks.sequential && !judge {
             return self.one_after_another(&selected, input).await;
         }
         let (observers, judges): (Vec<_>, Vec<_>) = selected.into_iter().partition(|hook| hook.definition.observer);
@@ -51,16 +67,20 @@ impl Dispatch<'_> {
     async fn one_after_another(&self, hooks: &[&Arc<Hook>], input: &Input) -> Verdict {
         let mut fold = Fold::new(self.event);
         let mut current = Cow::Borrowed(input);
-        let mut shown = Shown::new(self.event, self.inner.cwd.clone());
+        let mut view = View::new(self);
         for hook in hooks {
             if hook.definition.observer {
-                self.inner.observers.push(hook, self.event, &current, &self.inner.cwd);
+                if hook.is_new_to(self.event, &current, &view.digests) {
+                    self.inner.observers.push(hook, self.event, &current, &self.inner.cwd);
+                }
                 continue;
             }
-            let ran = self.run_hook(hook, &current, &shown, Instant::now() + hook.timeout).await;
+            let ran = self.run_hook(hook, &current, &view, Instant::now() + hook.timeout).await;
             if self.take(ran, &current, &mut fold) {
-                rewrite::apply(&fold.verdict.rewritten, current.to_mut());
-                shown = Shown::new(self.event, self.inner.cwd.clone());
+                let mut next = current.as_ref().clone();
+                rewrite::apply(&fold.verdict.rewritten, &mut next);
+                let digests = view.digests.rewritten(&current, &next);
+                (view, current) = (View { digests, ..View::new(self) }, Cow::Owned(next));
             }
             if fold.ends_sequence() {
                 break;
@@ -71,7 +91,7 @@ impl Dispatch<'_> {
 
     async fn side_by_side(&self, hooks: &[&Arc<Hook>], input: &Input) -> Verdict {
         let mut fold = Fold::new(self.event);
-        let shown = Shown::new(self.event, self.inner.cwd.clone());
+        let view = View::new(self);
         let start = Instant::now();
         let mut answers: Vec<Option<Ran<'_>>> = hooks.iter().map(|_| None).collect();
         let mut waiting = hooks.iter().enumerate();
@@ -79,7 +99,7 @@ impl Dispatch<'_> {
         loop {
             while running.len() < self.inner.options.max_concurrent_hooks.get() {
                 let Some((place, hook)) = waiting.next() else { break };
-                let run = self.run_hook(hook, input, &shown, start + hook.timeout);
+                let run = self.run_hook(hook, input, &view, start + hook.timeout);
                 running.push(run.map(move |ran| (place, ran)));
             }
             let Some((place, ran)) = running.next().await else { break };
@@ -93,20 +113,46 @@ impl Dispatch<'_> {
         fold.finish()
     }
 
-    /// Runs one hook, and sees to it that it ends.
-    async fn run_hook<'h>(&self, hook: &'h Hook, input: &Input, shown: &Shown, deadline: Instant) -> Ran<'h> {
+    /// Runs one hook on what it has not judged before.
+    async fn run_hook<'h>(&self, hook: &'h Hook, input: &Input, view: &View, deadline: Instant) -> Ran<'h> {
         let start = Instant::now();
+        let known = hook.recall.as_ref().and_then(|recall| recall.look_up(self.event, input, &view.digests));
+        let Some(mut known) = known else {
+            let answer = self.ask(hook, input, &view.shown, deadline).await;
+            return Ran { hook, answer, duration: start.elapsed(), recalled: false, learned: Learned::new() };
+        };
+        if known.is_settled() {
+            let mut answer = Answer::nothing();
+            // Nothing was asked, so there is nothing that could not be put back.
+            let learned = known.complete(&mut answer, input).unwrap_or_default();
+            return Ran { hook, answer, duration: start.elapsed(), recalled: true, learned };
+        }
+        let mut part = known.part(input).map(|part| (part, Shown::new(self.event, self.inner.cwd.clone())));
+        loop {
+            let (shown_input, shown) = part.as_ref().map_or((input, &view.shown), |(part, shown)| (part, shown));
+            let mut answer = self.ask(hook, shown_input, shown, deadline).await;
+            match known.complete(&mut answer, input) {
+                Ok(learned) => return Ran { hook, answer, duration: start.elapsed(), recalled: false, learned },
+                Err(Unmapped) => {
+                    known.set_aside();
+                    part = None;
+                }
+            }
+        }
+    }
+
+    /// Asks one hook, and sees to it that it ends.
+    async fn ask(&self, hook: &Hook, input: &Input, shown: &Shown, deadline: Instant) -> Answer {
         // A builtin shares the host's value: nothing is walked or copied for it.
         let whole =
             hook.definition.include_images || matches!(hook.definition.handler, HandlerDefinition::Builtin { .. });
         let (input, payload) = shown.to(whole, input);
         let call = HookCall { event: self.event, input, payload, cancel: self.cancel, deadline };
         let reply = guarded(hook, call).await;
-        let answer = match reply {
+        match reply {
             Ok(reply) => read(reply, self.event, hook),
             Err(error) => Answer::failed(error),
-        };
-        Ran { hook, answer, duration: start.elapsed() }
+        }
     }
 
     /// Takes what a hook answered into the verdict; says whether it rewrote something.
@@ -129,6 +175,7 @@ impl Dispatch<'_> {
             }
             Err(why) => {
                 ran.answer = Answer::unsupported_rewrite(why);
+                ran.learned = Learned::new();
                 fold.add(ran, None);
                 false
             }

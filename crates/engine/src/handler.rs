@@ -89,6 +89,12 @@ pub trait Handler: Send + Sync {
     /// Runs the hook on one event.
     fn run<'a>(&'a self, call: HookCall<'a>) -> Run<'a>;
 
+    /// Whether what it says of a message, or of a tool result, depends on that alone. Then what it has let pass before is
+    /// left out of the messages it is shown, and what it rewrote before is rewritten again without it.
+    fn judges_by_content(&self) -> bool {
+        false
+    }
+
     /// What it does with a streamed answer, where the definition says nothing.
     fn streams(&self) -> Streaming {
         Streaming::Whole

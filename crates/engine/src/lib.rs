@@ -15,6 +15,7 @@ pub mod builtins;
 pub mod client;
 mod compiled;
 pub mod config;
+mod content;
 pub mod definition;
 mod dispatch;
 mod event_class;

@@ -51,6 +51,10 @@ impl Answer {
         Self::new(Said::Failed(fault.kind, fault.message))
     }
 
+    pub(crate) fn nothing() -> Self {
+        Self::new(Said::Nothing)
+    }
+
     pub(crate) fn failed(error: HandlerError) -> Self {
         Self { stderr: error.stderr, ..Self::new(Said::Failed(error.kind, error.message)) }
     }
@@ -65,6 +69,16 @@ impl Answer {
             Said::Output(output) => Some(output),
             _ => None,
         }
+    }
+
+    /// Changes the object; an answer without one gets one.
+    pub(crate) fn change(&mut self, change: impl FnOnce(&mut Output)) {
+        let mut output = match std::mem::replace(&mut self.said, Said::Nothing) {
+            Said::Output(output) => output,
+            _ => Box::default(),
+        };
+        change(&mut output);
+        self.said = Said::Output(output);
     }
 }
 

@@ -152,6 +152,9 @@ pub struct Outcome {
     pub kind: OutcomeKind,
     /// What it said in one word.
     pub verb: Verb,
+    /// It was not run: it had judged all of this before.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub recalled: bool,
     /// Why, in a sentence; empty where it had no objection.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub reason: String,

@@ -13,7 +13,7 @@ use http::{HeaderMap, HeaderName, Response, response};
 use hyper::body::{Bytes, Incoming};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-use crate::aside::aside;
+use crate::aside::{LARGE, aside, elsewhere};
 use crate::body::{Body, RequestBody};
 use crate::encoding::Encoding;
 use crate::exchange::Exchange;
@@ -175,7 +175,11 @@ impl<'a> Guarded<'a> {
             ));
         }
         let (state, shared) = (&self.exchange.state, &self.exchange.worker.shared);
-        let settings = GateSettings { ending: state.streams.on_block, limit: state.limits.response_body };
+        let settings = GateSettings {
+            ending: state.streams.on_block,
+            limit: state.limits.response_body,
+            aside: Some((LARGE, elsewhere)),
+        };
         let Guarding { guard, call } = self.guarding.clone();
         let Some(gate) = Gate::new(guard, call, admitted, settings) else { return Ok(response) };
         let (mut parts, body) = response.into_parts();

@@ -21,7 +21,7 @@ mod session;
 mod tools;
 
 pub use call::{Call, Caller, OwnedCall, Witness};
-pub use gate::{Gate, GateSettings, UpstreamEnd};
+pub use gate::{Aside, Gate, GateSettings, UpstreamEnd, Work};
 pub use guard::{Admitted, EVENTS, Guard};
 pub use refusal::Refusal;
 pub use session::session_of;

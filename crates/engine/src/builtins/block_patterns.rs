@@ -45,6 +45,7 @@ fn name(place: usize, pattern: &str) -> Result<String, String> {
 }
 
 impl Judge for BlockPatterns {
+    const BY_CONTENT: bool = true;
     const STREAMS: Streaming = Streaming::Scan;
 
     fn scan(&self) -> Option<Box<dyn Scan>> {

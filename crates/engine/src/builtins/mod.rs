@@ -72,6 +72,13 @@ impl Arguments<'_> {
         DefinitionError { field: "args", message: message.into(), help: Some(help.to_owned()) }
     }
 
+    /// Says what becomes of a builtin that rewrites where it only may judge.
+    fn warn_if_concurrent(&self, name: &str) {
+        if self.definition.concurrent {
+            tracing::warn!("`{name}` is `concurrent` and so cannot rewrite: what it would replace is refused");
+        }
+    }
+
     fn is_native(&self) -> bool {
         self.definition.profile == Profile::Native
     }
@@ -98,6 +105,9 @@ pub(crate) fn register(builtins: &mut BTreeMap<String, Arc<dyn HandlerFactory>>)
 
 /// A builtin that computes and waits for nothing.
 trait Judge: Send + Sync + 'static {
+    /// What it says of a message, or of a tool result, depends on that alone.
+    const BY_CONTENT: bool = false;
+
     /// What it does with a streamed answer.
     const STREAMS: Streaming = Streaming::Whole;
 
@@ -123,6 +133,10 @@ impl<J: Judge> Judging<J> {
 }
 
 impl<J: Judge> Handler for Judging<J> {
+    fn judges_by_content(&self) -> bool {
+        J::BY_CONTENT
+    }
+
     fn streams(&self) -> Streaming {
         J::STREAMS
     }

@@ -36,6 +36,7 @@ pub(super) fn make(arguments: &Arguments<'_>) -> Result<Arc<dyn Handler>, Defini
             None => kinds,
         };
     }
+    arguments.warn_if_concurrent("redact_pii");
     let kinds = if kinds == Kinds::NONE { Kinds::ALL } else { kinds };
     Ok(Judging::handler(RedactPii { kinds }))
 }

@@ -23,10 +23,12 @@ pub(super) fn make(arguments: &Arguments<'_>) -> Result<Arc<dyn Handler>, Defini
         let message = "`redact_secrets` gives whole values, which a merge patch would thin out".to_owned();
         return Err(DefinitionError { field: "patch", message, help: Some("remove `patch`".to_owned()) });
     }
+    arguments.warn_if_concurrent("redact_secrets");
     Ok(Judging::handler(RedactSecrets))
 }
 
 impl Judge for RedactSecrets {
+    const BY_CONTENT: bool = true;
     const STREAMS: Streaming = Streaming::Scan;
 
     fn scan(&self) -> Option<Box<dyn Scan>> {

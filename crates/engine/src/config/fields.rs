@@ -128,7 +128,7 @@ pub const HOOK: &[Field] = &[
         "The model works while it judges; on `pre_inference` only, and it cannot rewrite.",
     )
     .default("false"),
-    Field::new("cache", Shape::Word(CACHE_WORDS), "It is not shown again what it has let pass; each message alone."),
+    Field::new("cache", Shape::Word(CACHE_WORDS), "`content`: messages that it has let pass are not shown to it again."),
     Field::new("dialect", Shape::Word(PROFILE_WORDS), "The contract it was written for.").default("the file's"),
 ];
 

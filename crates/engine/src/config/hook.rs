@@ -333,6 +333,12 @@ fn refuse_without_effect(event: Event, draft: &Draft<'_>) {
             format!("`{name}` has neither messages nor a tool result to remember"),
             "it belongs to `pre_inference`, `before_llm_call` and `tool_response_transform`",
         ),
+        (
+            "cache",
+            draft.cache.is_some() && draft.observer && has_content(event),
+            "an `async` hook is shown every event as it is".to_owned(),
+            "remove `cache`; or remove `async`, so that its verdict counts",
+        ),
     ];
     for (field, applies, message, help) in rules {
         if applies {

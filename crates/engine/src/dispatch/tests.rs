@@ -9,6 +9,8 @@ use crate::definition::{Condition, HandlerDefinition, OnError};
 use crate::handler::{DefinitionError, Run};
 use crate::{Executor, Handler, HandlerEnv, HandlerFactory, HookDefinition, HookGroup, HooksConfig, Options, Registry};
 
+mod picked;
+
 /// A handler that does what its definition says: `delay` in milliseconds, then `panic`, `fail`, `hang`, `direct` or a
 /// process that wrote `stdout` and `stderr` and ended with `code`.
 struct Scripted;
@@ -472,4 +474,56 @@ proptest! {
         };
         prop_assert_eq!(verdict(true), verdict(false));
     }
+}
+
+#[tokio::test]
+async fn the_most_that_a_hook_holds_back_is_held() {
+    let hold =
+        |name: &str, chars: Value| scripted(name, json!({"stdout": json!({"holdback_chars": chars}).to_string()}));
+    for (first, second, held) in
+        [(json!(3), json!(7), Some(7)), (json!(7), json!(null), Some(7)), (json!(0), json!(null), Some(0))]
+    {
+        let hooks = vec![hold("a", first.clone()), hold("b", second.clone())];
+        let verdict = dispatched(Event::PostInference, hooks, json!({"output_text": "t"})).await;
+        assert_eq!((verdict.holdback_chars, verdict.verb), (held, Verb::Allow), "{first} {second}");
+    }
+    let nobody = dispatched(Event::PostInference, vec![scripted("h", json!({}))], json!({})).await;
+    assert_eq!(nobody.holdback_chars, None);
+}
+
+#[tokio::test]
+async fn a_holdback_that_is_none_fails_its_hook() {
+    for chars in [json!(-1), json!(1.5), json!("3"), json!(u64::MAX)] {
+        let hook = scripted("h", json!({"stdout": json!({"holdback_chars": chars}).to_string()}));
+        let verdict = dispatched(Event::PostInference, vec![hook], json!({})).await;
+        assert_eq!(verdict.outcomes[0].kind, OutcomeKind::Failed(FailureKind::MalformedJson), "{chars}");
+    }
+    let hook = scripted("h", json!({"stdout": r#"{"holdback_chars": 3}"#}));
+    let strict = HookDefinition { strict_output: true, ..hook };
+    let verdict = dispatched(Event::PreInference, vec![strict], json!({})).await;
+    assert_eq!(verdict.outcomes[0].kind, OutcomeKind::Failed(FailureKind::UnsupportedOutput));
+}
+
+#[tokio::test]
+async fn placeholders_come_with_the_rewrite_that_holds_them_and_no_program_can_give_any() {
+    let registry = Registry::new();
+    let pair = |value: &str| (Arc::from("[EMAIL_1]"), Arc::from(value));
+    let (known, kept) = (pair("a@b.c"), pair("a@b.c"));
+    registry
+        .register_builtin("mask", move |_context, _input, _args| {
+            let messages = Some(vec![Message::new("user", "[EMAIL_1]")]);
+            Ok(Some(gatehook_events::Output { messages, placeholders: vec![known.clone()], ..Default::default() }))
+        })
+        .unwrap();
+    let program =
+        json!({"stdout": r#"{"placeholders": [["x", "y"]], "messages": [{"role": "user", "content": "c"}]}"#});
+    let hooks = vec![HookDefinition::builtin("mask", &[]), scripted("program", program)];
+    let executor = executor(Event::PreInference, hooks, Options::default(), &registry);
+    let input = Input { messages: Some([Message::new("user", "a@b.c")].into()), ..Input::default() };
+    let cancel = CancellationToken::new();
+    let verdict = executor.dispatch(Event::PreInference, &input, &cancel).await;
+    assert_eq!(verdict.placeholders, [kept]);
+    assert!(!serde_json::to_string(&verdict).unwrap().contains("a@b.c"));
+    let unheld = executor.dispatch_held(Event::PreInference, &input, &cancel, &|_| Err("no".to_owned())).await;
+    assert_eq!(unheld.placeholders, []);
 }

@@ -1,19 +1,18 @@
 //! The dispatch that runs: who is shown what, and what comes of it.
 
-use std::ops::Range;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use gatehook_engine::Selected;
 use gatehook_engine::events::{Event, Input, ModelOutput, Segment, SegmentKind, ToolCall, Verb, Verdict};
-use gatehook_inference::{CallId, Phase, TrackId, TrackKind};
+use gatehook_inference::{CallId, ErrorKind, Phase, TrackId, TrackKind};
 use tokio::time::Instant;
 
-use super::Gate;
 use super::calls::{DueCall, merged};
 use super::change::change;
-use super::passage::Due;
+use super::passage::{Due, Show};
+use super::{Aside, Gate};
 use crate::heed::{heed, unheld, witness};
 use crate::refusal::Refusal;
 use crate::tools::{self, Fate, Judged};
@@ -21,8 +20,10 @@ use crate::tools::{self, Fate, Judged};
 /// A dispatch that runs.
 pub(super) struct Judging {
     what: What,
-    run: Pin<Box<dyn Future<Output = Said> + Send>>,
+    run: Run,
 }
+
+type Run = Pin<Box<dyn Future<Output = Said> + Send>>;
 
 /// What hooks are shown.
 enum What {
@@ -30,9 +31,8 @@ enum What {
     Segment {
         id: TrackId,
         kind: TrackKind,
-        range: Range<usize>,
         left: String,
-        last: bool,
+        show: Show,
     },
     Call {
         id: CallId,
@@ -50,6 +50,8 @@ enum What {
 enum Said {
     Verdict(Box<Verdict>),
     Call(Box<SaidOfCall>),
+    /// They broke down.
+    Nothing,
 }
 
 struct SaidOfCall {
@@ -66,6 +68,18 @@ impl Judging {
     }
 }
 
+/// The same work in another place.
+fn elsewhere(aside: Aside, run: Run) -> Run {
+    let (tell, told) = tokio::sync::oneshot::channel();
+    let work = aside(Box::pin(async move {
+        let _ = tell.send(run.await);
+    }));
+    Box::pin(async move {
+        work.await;
+        told.await.unwrap_or(Said::Nothing)
+    })
+}
+
 /// What came of a dispatch, to be given to [`Gate::heard`].
 pub(super) struct Heard(Said);
 
@@ -73,7 +87,7 @@ impl Gate {
     /// Begins the next dispatch that is due; says whether there is anything to go on with.
     pub(super) fn start(&mut self, now: Instant) -> bool {
         let begun = match self.due_segment(now) {
-            Some((id, range, last)) => self.segment(id, range, last, now),
+            Some((id, show)) => self.segment(id, show, now),
             None => match self.calls.due(&self.relay) {
                 Some(due) => Some(self.call(due)),
                 None if self.at_end() => self.next_whole(),
@@ -85,26 +99,26 @@ impl Gate {
     }
 
     /// The next text that is due, in turn.
-    fn due_segment(&mut self, now: Instant) -> Option<(TrackId, Range<usize>, bool)> {
+    fn due_segment(&mut self, now: Instant) -> Option<(TrackId, Show)> {
         let count = self.passages.len();
         for place in (0..count).map(|step| (self.turn + step) % count) {
             let due = self.passages.get(place).and_then(|passage| passage.due(&self.policy, now));
-            if let Some(Due::Judge { range, last }) = due {
+            if let Some(Due::Judge(show)) = due {
                 self.turn = place + 1;
-                return Some((TrackId(place), range, last));
+                return Some((TrackId(place), show));
             }
         }
         None
     }
 
-    fn segment(&mut self, id: TrackId, range: Range<usize>, last: bool, now: Instant) -> Option<Judging> {
+    fn segment(&mut self, id: TrackId, show: Show, now: Instant) -> Option<Judging> {
         let track = self.relay.tracks().get(id.0)?;
         let passage = self.passages.get_mut(id.0)?;
         let left = passage.tail().to_owned();
-        let text: Arc<str> = [&*left, track.part(range.clone())?].concat().into();
+        let text: Arc<str> = [&*left, track.part(show.range.clone())?].concat().into();
         let (kind, choice) = (track.kind, track.choice);
-        let segment = passage.next_segment(kind, last);
-        passage.shows(range.end, now);
+        let segment = passage.next_segment(kind, show.last);
+        passage.shows(&show, now);
         let (shown, thinking) = match kind {
             TrackKind::Text => (Some(text), None),
             TrackKind::Thinking => (None, Some(text)),
@@ -112,11 +126,9 @@ impl Gate {
         let output = ModelOutput { text: shown, thinking, tool_calls: None };
         let input = self.input(choice, output, Some(segment));
         let policy = self.policy;
-        let run = self.dispatch(input, move |hook| policy.judges_segments(hook, segment.kind));
-        Some(Judging {
-            what: What::Segment { id, kind, range, left, last },
-            run: Box::pin(async { Said::Verdict(Box::new(run.await)) }),
-        })
+        let what = What::Segment { id, kind, left, show };
+        let run = self.judge(input, move |hook| policy.judges_segments(hook, segment.kind));
+        Some(Judging { what, run })
     }
 
     /// One call, for those who judge the answer, and then for those who judge calls.
@@ -124,6 +136,7 @@ impl Gate {
         let DueCall { id, call, choice, index, unseen } = due;
         let segment = Segment { index, final_: self.relay.done_reason(choice).is_some(), kind: SegmentKind::ToolCall };
         let output = ModelOutput { tool_calls: Some([call.clone()].into()), ..ModelOutput::default() };
+        let size = call.function.arguments.len();
         let policy = self.policy;
         let asked = unseen.then(|| {
             let input = self.input(choice, output, Some(segment));
@@ -146,7 +159,7 @@ impl Gate {
             };
             Said::Call(Box::new(SaidOfCall { verdict, left, judged }))
         };
-        Judging { what: What::Call { id }, run: Box::pin(run) }
+        Judging { what: What::Call { id }, run: self.placed(size, Box::pin(run)) }
     }
 
     /// The next choice for those who judge the answer as a whole, then for those who look on. After them all is done.
@@ -158,17 +171,16 @@ impl Gate {
         {
             self.wholes += 1;
             let (input, calls) = self.whole(*choice);
-            let run = self.dispatch(input, move |hook| policy.judges_the_whole(hook));
-            let what = What::Whole { choice: *choice, calls };
-            return Some(Judging { what, run: Box::pin(async { Said::Verdict(Box::new(run.await)) }) });
+            let run = self.judge(input, move |hook| policy.judges_the_whole(hook));
+            return Some(Judging { what: What::Whole { choice: *choice, calls }, run });
         }
         if policy.observed
             && let Some(choice) = choices.get(self.shown)
         {
             self.shown += 1;
             let (input, _) = self.whole(*choice);
-            let run = self.dispatch(input, move |hook| policy.observes(hook));
-            return Some(Judging { what: What::Observed, run: Box::pin(async { Said::Verdict(Box::new(run.await)) }) });
+            let run = self.judge(input, move |hook| policy.observes(hook));
+            return Some(Judging { what: What::Observed, run });
         }
         self.finished = true;
         None
@@ -204,6 +216,24 @@ impl Gate {
         }
     }
 
+    /// Shows hooks an answer or a part of it.
+    fn judge(&self, input: Input, pick: impl Fn(&Selected<'_>) -> bool + Send + Sync + 'static) -> Run {
+        let length = |text: &Option<Arc<str>>| text.as_ref().map_or(0, |text| text.len());
+        let calls = input.tool_calls.iter().flat_map(|calls| calls.iter());
+        let arguments = calls.map(|call| call.function.arguments.len()).sum::<usize>();
+        let size = length(&input.output_text) + length(&input.output_thinking) + arguments;
+        let run = self.dispatch(input, pick);
+        self.placed(size, Box::pin(async { Said::Verdict(Box::new(run.await)) }))
+    }
+
+    /// Work on so many bytes, where it is to be done.
+    fn placed(&self, size: usize, run: Run) -> Run {
+        match self.settings.aside {
+            Some((from, aside)) if size >= from => elsewhere(aside, run),
+            _ => run,
+        }
+    }
+
     /// The hooks of `post_inference` that `pick` wants. What the wire can hold is found out when it is written.
     fn dispatch(
         &self,
@@ -217,8 +247,8 @@ impl Gate {
     /// Obeys what came of a dispatch.
     pub(super) fn heard(&mut self, judging: Judging, Heard(said): Heard) {
         let obeyed = match (judging.what, said) {
-            (What::Segment { id, kind, range, left, last }, Said::Verdict(verdict)) => {
-                self.heard_of_segment(id, kind, range, &left, last, &verdict)
+            (What::Segment { id, kind, left, show }, Said::Verdict(verdict)) => {
+                self.heard_of_segment(id, kind, &left, show, &verdict)
             }
             (What::Whole { choice, calls }, Said::Verdict(verdict)) => self.heard_of_whole(choice, &calls, &verdict),
             (What::Call { id }, Said::Call(said)) => self.heard_of_call(id, *said),
@@ -226,6 +256,7 @@ impl Gate {
                 witness(&self.call.as_call(), Event::PostInference, &verdict);
                 Ok(())
             }
+            (_, Said::Nothing) => Err(Refusal::new(ErrorKind::Internal)),
             (_, _) => Ok(()),
         };
         match obeyed {
@@ -246,9 +277,8 @@ impl Gate {
         &mut self,
         id: TrackId,
         kind: TrackKind,
-        range: Range<usize>,
         left: &str,
-        last: bool,
+        show: Show,
         verdict: &Verdict,
     ) -> Result<(), Refusal> {
         self.heed(verdict)?;
@@ -263,12 +293,12 @@ impl Gate {
             return Err(self.unheld("an answer to a segment names what was not in it"));
         }
         let track = self.relay.tracks().get(id.0);
-        let segment = track.and_then(|track| track.part(range.clone())).unwrap_or_default();
+        let segment = track.and_then(|track| track.part(show.range.clone())).unwrap_or_default();
         let change = new.and_then(|new| change(left, segment, new));
         let asked = verdict.holdback_chars.map_or(0, |chars| chars as usize);
-        let holdback = if last { 0 } else { asked.max(self.policy.holdback) };
+        let holdback = if show.flush { 0 } else { asked.max(self.policy.holdback) };
         let Some(passage) = self.passages.get_mut(id.0) else { return Ok(()) };
-        passage.clear(&mut self.relay, id, range, change, holdback).map_err(|no| self.unheld(&no.reason))
+        passage.clear(&mut self.relay, id, show.range, change, holdback).map_err(|no| self.unheld(&no.reason))
     }
 
     fn heard_of_call(&mut self, id: CallId, said: SaidOfCall) -> Result<(), Refusal> {

@@ -45,13 +45,22 @@ const BETWEEN_LOOKS: usize = 64 * 1024;
 /// How many bytes may wait for a dispatch that runs, before no more need be read.
 const ENOUGH: usize = 256 * 1024;
 
+/// Does work elsewhere than on the thread that asks for it, and is ready when it is done. Dropped, it may let the work
+/// go on; what the work waits for has been cancelled by then.
+pub type Aside = fn(Work) -> Work;
+
+/// A piece of work.
+pub type Work = Pin<Box<dyn Future<Output = ()> + Send>>;
+
 /// What a host sets for the streams of its gates.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy)]
 pub struct GateSettings {
     /// How a stream ends that a hook blocks.
     pub ending: Ending,
     /// How many bytes of an answer may be held. Over it the answer is refused.
     pub limit: usize,
+    /// Where hooks are shown what is long: from this many bytes on. `None`: where the gate is polled.
+    pub aside: Option<(usize, Aside)>,
 }
 
 /// How an upstream's stream ended.
@@ -227,10 +236,13 @@ impl Gate {
         if let Some(last) = self.last.take() {
             return Some(last);
         }
-        let silent = !self.committed && !self.finished && !self.relay.speaks();
-        // Whoever looks on has seen the answer before its end has left.
-        let observed = self.policy.observed && self.at_end() && !self.finished;
-        if self.outcome.is_some() || silent || observed {
+        // What waits for the whole waits for all of it: each choice, and each call. And whoever looks on has seen the answer
+        // before its end has left.
+        let waits = self.policy.observed || self.policy.waits_for_the_whole();
+        if self.outcome.is_some() || (waits && self.at_end() && !self.finished) {
+            return None;
+        }
+        if !self.committed && !self.finished && !self.relay.speaks() {
             return None;
         }
         let bytes = self.relay.take();
@@ -272,13 +284,12 @@ impl Gate {
 
     /// Takes in what has come, and lets go what no hook need judge.
     fn feed(&mut self) {
-        let now = Instant::now();
-        if self.at_end()
-            && let Err(no) = self.calls.remove_torn(&mut self.relay)
-        {
+        let (now, at_end) = (Instant::now(), self.at_end());
+        if at_end && let Err(no) = self.calls.remove_torn(&mut self.relay) {
             return self.refuse(unheld(Phase::PostInference, &self.call.as_call(), &no.reason));
         }
         let Self { relay, passages, policy, guard, admitted, call, .. } = self;
+        let blocks = matches!(call.path, Path::Route(Route::Messages | Route::Responses));
         let again = |kind| match policy.held(kind) {
             Held::Window | Held::Scan => scans(&guard.executor.selected(Event::PostInference, &admitted.input), kind),
             Held::Buffer | Held::Observe => Vec::new(),
@@ -291,7 +302,8 @@ impl Gate {
             passages.push(Passage::new(track.kind, policy, again(track.kind), keep, placeholders));
         }
         for (track, passage) in relay.tracks().iter().zip(&mut *passages) {
-            passage.feed(track, now, || again(track.kind));
+            let over = at_end || relay.done_reason(track.choice).is_some();
+            passage.feed(track, over, blocks, now, || again(track.kind));
         }
         let mut done = self.calls.feed(relay);
         for (place, passage) in passages.iter_mut().enumerate() {

@@ -5,6 +5,7 @@ use std::ops::Range;
 use gatehook_engine::events::{Segment, SegmentKind};
 use gatehook_engine::{Held, Scan};
 use gatehook_inference::{Relay, Track, TrackId, TrackKind, Unheld};
+use gatehook_scan::{CONTEXT, context};
 use tokio::time::Instant;
 
 use super::change::Change;
@@ -21,7 +22,13 @@ pub(super) struct Passage {
     context: usize,
     /// How much of the track has been taken in.
     fed: usize,
+    /// Nothing follows for now.
     ended: bool,
+    /// More has followed after all.
+    resumed: bool,
+    /// Nothing follows at all; hooks that see windows have been told so.
+    over: bool,
+    told: bool,
     /// No continuation changes what scans find before this.
     settled: usize,
     /// Scans have found something, and nothing from here on.
@@ -41,8 +48,8 @@ pub(super) struct Passage {
     overlap: usize,
     /// All that was let go, where somebody wants to see it.
     said: Option<String>,
-    placeholders: Placeholders,
-    restoring: Restoring,
+    /// Where there is anything to restore.
+    restoring: Option<Restoring>,
 }
 
 /// What is to be done about a text.
@@ -50,8 +57,18 @@ pub(super) struct Passage {
 pub(super) enum Due {
     /// Everything before this may go as it is.
     Clear(usize),
-    /// Hooks are to see this; `last`: nothing follows.
-    Judge { range: Range<usize>, last: bool },
+    /// Hooks are to see this.
+    Judge(Show),
+}
+
+/// A segment that hooks are to see.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Show {
+    pub(super) range: Range<usize>,
+    /// Nothing follows for now: none of it is held for the next one.
+    pub(super) flush: bool,
+    /// Nothing follows at all.
+    pub(super) last: bool,
 }
 
 impl Passage {
@@ -69,6 +86,9 @@ impl Passage {
             context: 0,
             fed: 0,
             ended: false,
+            resumed: false,
+            over: false,
+            told: false,
             settled: 0,
             found: 0,
             too_long: false,
@@ -79,32 +99,46 @@ impl Passage {
             tail: String::new(),
             overlap: policy.overlap,
             said: keep.then(String::new),
-            placeholders,
-            restoring: Restoring::default(),
+            restoring: (!placeholders.is_empty()).then(|| Restoring::new(placeholders)),
         }
     }
 
-    /// Takes in what has come on the track. `again` makes new scans, for what comes behind an end that was none: the
+    /// Takes in what has come on the track; `over`: its choice has ended. Where something else follows a text, it is not
+    /// waited for, but only once unless the format is one of `blocks`: between two kinds of text that take turns with
+    /// every frame nothing could be found. `again` makes new scans, for what comes behind an end that was none: the
     /// old ones have been told that nothing follows.
-    pub(super) fn feed(&mut self, track: &Track, now: Instant, again: impl FnOnce() -> Vec<Box<dyn Scan>>) {
+    pub(super) fn feed(
+        &mut self,
+        track: &Track,
+        over: bool,
+        blocks: bool,
+        now: Instant,
+        again: impl FnOnce() -> Vec<Box<dyn Scan>>,
+    ) {
         let total = track.len_total();
-        if total == self.fed && track.ended == self.ended {
+        let resumes = self.ended && total > self.fed;
+        self.resumed |= resumes;
+        self.over = over && track.ended;
+        let ended = track.ended && (over || blocks || !self.resumed);
+        if total == self.fed && ended == self.ended {
             return;
         }
         if total > self.fed {
             self.since.get_or_insert(now);
-            if self.ended && !self.scans.is_empty() {
-                self.scans = again();
-                (self.scanned, self.context) = (self.fed, self.tail.len());
-                for scan in &mut self.scans {
-                    scan.push(&self.tail, false);
-                }
+        }
+        if resumes && !self.scans.is_empty() {
+            let from = track.text.ceil_char_boundary((self.fed - track.base.min(self.fed)).saturating_sub(CONTEXT));
+            let before = track.part(track.base + from..self.fed).unwrap_or_default();
+            self.scans = again();
+            (self.scanned, self.context) = (self.fed, before.len());
+            for scan in &mut self.scans {
+                scan.push(before, false);
             }
         }
         let more = track.since(self.fed);
         let mut settled = total;
         for scan in &mut self.scans {
-            let told = scan.push(more, track.ended);
+            let told = scan.push(more, ended);
             let upto = self.scanned + told.upto.saturating_sub(self.context);
             settled = settled.min(upto);
             self.too_long |= told.too_long;
@@ -112,30 +146,33 @@ impl Passage {
                 self.found = self.found.max(upto);
             }
         }
-        if track.ended && settled < total {
+        if ended && settled < total {
             // A scan that does not say so: hooks are shown what it has left.
             (self.found, settled) = (total, total);
         }
         self.settled = self.settled.max(settled);
-        (self.fed, self.ended) = (total, track.ended);
+        (self.fed, self.ended) = (total, ended);
     }
 
     /// What is to be done now.
     pub(super) fn due(&self, policy: &Policy, now: Instant) -> Option<Due> {
-        if self.settled == self.cleared {
-            return None;
-        }
-        let judge = Due::Judge { range: self.cleared..self.settled, last: self.ended && self.settled == self.fed };
-        let new = self.settled > self.judged || self.ended;
+        let flush = self.ended && self.settled == self.fed;
+        let judge = || {
+            let range = self.cleared..self.settled;
+            Some(Due::Judge(Show { range, flush, last: flush && self.over }))
+        };
+        let waits = self.settled > self.cleared;
+        // What hooks asked to see again is shown again with more, or when there is no more.
+        let new = waits && (self.settled > self.judged || self.ended);
         match self.held {
             Held::Buffer => None,
-            Held::Observe => Some(Due::Clear(self.settled)),
-            Held::Scan if self.found > self.cleared => new.then_some(judge),
-            Held::Scan => Some(Due::Clear(self.settled)),
+            Held::Scan if self.found > self.cleared => judge().filter(|_| new),
+            Held::Observe | Held::Scan => waits.then_some(Due::Clear(self.settled)),
+            Held::Window if flush && self.over => judge().filter(|_| !self.told),
             Held::Window => {
                 let full = self.settled - self.judged.min(self.settled) >= policy.size;
                 let late = self.deadline(policy).is_some_and(|at| at <= now);
-                (new && (full || late || self.ended)).then_some(judge)
+                judge().filter(|_| new && (full || late || self.ended))
             }
         }
     }
@@ -150,7 +187,8 @@ impl Passage {
     ) -> Result<(), Unheld> {
         match self.due(policy, now) {
             Some(Due::Clear(upto)) => self.clear(relay, id, self.cleared..upto, None, 0),
-            _ if self.ended => self.let_go(relay, id),
+            // What may have been the beginning of a placeholder is none.
+            _ if self.ended && self.restoring.is_some() => self.let_go(relay, id),
             _ => Ok(()),
         }
     }
@@ -166,8 +204,12 @@ impl Passage {
         self.since.filter(|_| waits).and_then(|since| since.checked_add(policy.max_wait))
     }
 
-    /// The text that has left before a segment, as hooks are shown it.
+    /// The text that has left before a segment, as hooks are shown it: no more than scanning takes, or the overlap of a
+    /// window.
     pub(super) fn tail(&self) -> &str {
+        if self.held == Held::Scan {
+            return context(&self.tail);
+        }
         let start = self.tail.len().saturating_sub(self.overlap);
         self.tail.get(self.tail.ceil_char_boundary(start)..).unwrap_or_default()
     }
@@ -183,10 +225,11 @@ impl Passage {
         Segment { index, final_: last, kind }
     }
 
-    /// Hooks are being shown everything before `upto`.
-    pub(super) fn shows(&mut self, upto: usize, now: Instant) {
-        self.judged = upto;
-        self.since = (self.fed > upto).then_some(now);
+    /// Hooks are being shown this.
+    pub(super) fn shows(&mut self, show: &Show, now: Instant) {
+        self.judged = show.range.end;
+        self.since = (self.fed > self.judged).then_some(now);
+        self.told |= show.last;
     }
 
     /// Hooks let `range` go, with a change; `holdback` characters at its end stay to be shown again.
@@ -211,12 +254,12 @@ impl Passage {
         let place = change.as_ref().map(|change| range.start + change.range.start..range.start + change.range.end);
         if let (Some(change), Some(place)) = (&change, &place) {
             self.says(&change.text);
-            if !self.placeholders.is_empty() {
-                self.restoring.push(place.clone(), &change.text, false);
+            if let Some(restoring) = &mut self.restoring {
+                restoring.push(place.clone(), &change.text, false);
             }
         }
         self.keeps(range.start, text, after);
-        if let (Some(change), Some(place), true) = (change, place, self.placeholders.is_empty()) {
+        if let (Some(change), Some(place), None) = (change, place, &self.restoring) {
             relay.replace(id, place, &change.text)?;
         }
         self.cleared = range.start + upto;
@@ -227,8 +270,8 @@ impl Passage {
     fn keeps(&mut self, start: usize, text: &str, part: Range<usize>) {
         let said = text.get(part.clone()).unwrap_or_default();
         self.says(said);
-        if !self.placeholders.is_empty() && !said.is_empty() {
-            self.restoring.push(start + part.start..start + part.end, said, true);
+        if let Some(restoring) = self.restoring.as_mut().filter(|_| !said.is_empty()) {
+            restoring.push(start + part.start..start + part.end, said, true);
         }
     }
 
@@ -255,12 +298,13 @@ impl Passage {
 
     /// Lets go what has been cleared and cannot be the beginning of a placeholder.
     pub(super) fn let_go(&mut self, relay: &mut Relay, id: TrackId) -> Result<(), Unheld> {
-        if self.placeholders.is_empty() {
-            relay.allow(id, self.cleared);
-            return Ok(());
+        match &mut self.restoring {
+            Some(restoring) => restoring.settle(self.ended && self.cleared == self.fed, relay, id),
+            None => {
+                relay.allow(id, self.cleared);
+                Ok(())
+            }
         }
-        let ended = self.ended && self.cleared == self.fed;
-        self.restoring.settle(&self.placeholders, ended, relay, id)
     }
 }
 

@@ -7,9 +7,6 @@ use gatehook_engine::events::SegmentKind;
 use gatehook_engine::{Held, Scan, Selected};
 use gatehook_inference::TrackKind;
 
-/// Text before a segment that is not there for a window's sake, in bytes.
-const CONTEXT: usize = 256;
-
 /// How one answer is held.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Policy {
@@ -48,7 +45,7 @@ impl Policy {
             calls: Calls::Pass,
             size: usize::MAX,
             max_wait: Duration::MAX,
-            overlap: CONTEXT,
+            overlap: 0,
             holdback: 0,
             observed: false,
         };
@@ -61,6 +58,9 @@ impl Policy {
             policy.thinking = stricter(policy.thinking, held(own.thinking));
             policy.calls = policy.calls.max(calls(hook));
             policy.observed |= own.text == Held::Observe || own.thinking == Held::Observe;
+            if own.text == Held::Scan || own.thinking == Held::Scan {
+                policy.overlap = policy.overlap.max(gatehook_scan::CONTEXT);
+            }
             if own.text == Held::Window || own.thinking == Held::Window {
                 policy.size = policy.size.min(own.size);
                 policy.max_wait = policy.max_wait.min(own.max_wait);

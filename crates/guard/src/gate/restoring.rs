@@ -4,11 +4,13 @@ use std::collections::VecDeque;
 use std::ops::Range;
 
 use gatehook_inference::{Relay, TrackId, Unheld};
-use gatehook_scan::Restore;
+
+use crate::placeholders::Placeholders;
 
 /// Text of a track that hooks have let go and that may still be the beginning of a placeholder.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Restoring {
+    placeholders: Placeholders,
     parts: VecDeque<Part>,
 }
 
@@ -24,19 +26,21 @@ struct Part {
 }
 
 impl Restoring {
+    pub(super) fn new(placeholders: Placeholders) -> Self {
+        Self { placeholders, parts: VecDeque::new() }
+    }
+
     /// The next part of the track: `text` stands where `range` came.
     pub(super) fn push(&mut self, range: Range<usize>, text: &str, same: bool) {
         self.parts.push_back(Part { range, text: text.to_owned(), same });
     }
 
     /// Lets go what is settled; all of it where the track has `ended`.
-    pub(super) fn settle(
-        &mut self,
-        placeholders: &Restore,
-        ended: bool,
-        relay: &mut Relay,
-        track: TrackId,
-    ) -> Result<(), Unheld> {
+    pub(super) fn settle(&mut self, ended: bool, relay: &mut Relay, track: TrackId) -> Result<(), Unheld> {
+        if self.parts.is_empty() {
+            return Ok(());
+        }
+        let placeholders = self.placeholders.clone();
         let text: String = self.parts.iter().map(|part| &*part.text).collect();
         let upto = if ended { text.len() } else { placeholders.settled(&text) };
         let mut at = 0;

@@ -2,9 +2,13 @@
 
 mod buffered;
 mod calls;
+mod cost;
 mod faults;
+mod restored;
 mod scanned;
 mod windowed;
+
+pub(crate) use scanned::Secrets;
 
 use std::future::poll_fn;
 use std::task::Poll;
@@ -16,7 +20,7 @@ use gatehook_inference::{Ending, Route};
 use crate::streams::{Gathered, Say, frames, gather};
 use crate::world::{Exchange, World, request};
 
-pub(crate) const SETTINGS: GateSettings = GateSettings { ending: Ending::Refusal, limit: 1024 * 1024 };
+pub(crate) const SETTINGS: GateSettings = GateSettings { ending: Ending::Refusal, limit: 1024 * 1024, aside: None };
 
 /// What came out of a gate, read by read.
 #[derive(Debug, Default)]
@@ -34,10 +38,14 @@ impl Came {
 }
 
 pub(crate) async fn gate(exchange: &Exchange, route: Route) -> Option<Gate> {
+    gate_with(exchange, route, SETTINGS).await
+}
+
+pub(crate) async fn gate_with(exchange: &Exchange, route: Route, settings: GateSettings) -> Option<Gate> {
     let mut body = request(route);
     body["stream"] = true.into();
     let admitted = exchange.ask(route, &body).await.unwrap();
-    Gate::new(exchange.guard.clone().into(), exchange.owned(route), admitted, SETTINGS)
+    Gate::new(exchange.guard.clone().into(), exchange.owned(route), admitted, settings)
 }
 
 /// Drives what is due, as far as it goes without waiting, and takes what comes out.

@@ -4,6 +4,7 @@
 
 mod gate;
 mod placeholders;
+mod recorded;
 mod results;
 mod streams;
 mod tools;

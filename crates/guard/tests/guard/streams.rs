@@ -1,10 +1,26 @@
 //! Streams as upstreams send them, and what a client gathers of them.
 
+mod items;
+
 use gatehook_inference::Route;
 use serde_json::{Value, json};
 
-/// The routes whose streams are told here.
-pub(crate) const ROUTES: [Route; 2] = [Route::ChatCompletions, Route::Completions];
+/// All routes.
+pub(crate) const ROUTES: &[Route] = Route::ALL;
+
+/// Whether a route has thinking and tool calls beside text.
+pub(crate) fn has_more(route: Route) -> bool {
+    !matches!(route, Route::Completions | Route::Generate)
+}
+
+/// Why a model stops that has said all, by the word of its route.
+pub(crate) fn stop(route: Route) -> &'static str {
+    match route {
+        Route::Messages => "end_turn",
+        Route::Responses => "completed",
+        _ => "stop",
+    }
+}
 
 /// What a model says, piece by piece.
 #[derive(Debug, Clone)]
@@ -47,7 +63,9 @@ pub(crate) fn frames(route: Route, says: &[Say]) -> Vec<String> {
     match route {
         Route::ChatCompletions => chat(says),
         Route::Completions => completions(says),
-        other => panic!("{other:?}"),
+        Route::Chat | Route::Generate => native(route, says),
+        Route::Messages => items::messages(says),
+        Route::Responses => items::responses(says),
     }
 }
 
@@ -58,7 +76,9 @@ pub(crate) fn gather(route: Route, bytes: &[u8]) -> Gathered {
     match route {
         Route::ChatCompletions => gather_chat(text, &mut gathered),
         Route::Completions => gather_completions(text, &mut gathered),
-        other => panic!("{other:?}"),
+        Route::Chat | Route::Generate => gather_native(route, text, &mut gathered),
+        Route::Messages => items::gather_messages(text, &mut gathered),
+        Route::Responses => items::gather_responses(text, &mut gathered),
     }
     gathered
 }
@@ -161,4 +181,56 @@ fn take(chunk: &Value, gathered: &mut Gathered) {
     gathered.hook = gathered.hook.take().or(found(&chunk["hook"]));
     let stop = chunk["choices"][0]["finish_reason"].as_str().map(str::to_owned);
     gathered.stop = gathered.stop.take().or(stop);
+}
+
+fn native(route: Route, says: &[Say]) -> Vec<String> {
+    let line = |field: &str, value: Value| {
+        let (mut line, mut message) = (json!({"model": "m", "created_at": "t"}), json!({"role": "assistant"}));
+        let object = if route == Route::Chat { &mut message } else { &mut line };
+        object[if route == Route::Chat { "content" } else { "response" }] = "".into();
+        object[field] = value;
+        if route == Route::Chat {
+            line["message"] = message;
+        }
+        line["done"] = false.into();
+        format!("{line}\n")
+    };
+    let text = if route == Route::Chat { "content" } else { "response" };
+    let mut frames: Vec<String> = says
+        .iter()
+        .filter_map(|say| match say {
+            Say::Text(said) => Some(line(text, said.as_str().into())),
+            Say::Thinking(said) => Some(line("thinking", said.as_str().into())),
+            Say::Call(_, name, arguments) if route == Route::Chat => {
+                let arguments: Value = serde_json::from_str(&arguments.concat()).unwrap();
+                Some(line("tool_calls", json!([{"function": {"name": name, "arguments": arguments}}])))
+            }
+            Say::Call(..) => None,
+        })
+        .collect();
+    let mut last: Value = serde_json::from_str(&line(text, "".into())).unwrap();
+    (last["done"], last["done_reason"], last["eval_count"]) = (true.into(), "stop".into(), 2.into());
+    frames.push(format!("{last}\n"));
+    frames
+}
+
+fn gather_native(route: Route, text: &str, gathered: &mut Gathered) {
+    for line in text.lines() {
+        let line: Value = serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}"));
+        let found = |value: &Value| Some(value.clone()).filter(|value| !value.is_null());
+        gathered.error = gathered.error.take().or(found(&line["error"]));
+        gathered.hook = gathered.hook.take().or(found(&line["hook"]));
+        let (object, key) = if route == Route::Chat { (&line["message"], "content") } else { (&line, "response") };
+        gathered.text.push_str(object[key].as_str().unwrap_or_default());
+        gathered.thinking.push_str(object["thinking"].as_str().unwrap_or_default());
+        for call in object["tool_calls"].as_array().into_iter().flatten() {
+            let function = &call["function"];
+            let name = function["name"].as_str().unwrap().to_owned();
+            gathered.calls.push((String::new(), name, function["arguments"].to_string()));
+        }
+        if line["done"] == true {
+            gathered.over = true;
+            gathered.stop = line["done_reason"].as_str().map(str::to_owned);
+        }
+    }
 }

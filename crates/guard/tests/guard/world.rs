@@ -1,10 +1,13 @@
 //! A guard, a call, and a witness that remembers.
 
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
-use gatehook_engine::events::{Event, Input, Output, Verdict};
-use gatehook_engine::{BuiltinContext, BuiltinResult, Executor, HandlerEnv, HookDefinition, HookGroup};
-use gatehook_engine::{HooksConfig, Registry};
+use gatehook_engine::events::{Event, Input, Output, Profile, Verdict};
+use gatehook_engine::{
+    BuiltinContext, BuiltinResult, Executor, HandlerDefinition, HandlerEnv, HandlerFactory, HookDefinition, HookGroup,
+    HooksConfig, Registry,
+};
 use gatehook_guard::{Admitted, Call, Caller, Guard, OwnedCall, Refusal, Witness};
 use gatehook_inference::{Path, Route};
 use serde_json::Value;
@@ -69,6 +72,52 @@ impl World {
         self.registry.register_builtin(&name, run).unwrap();
         let hooks = vec![define(HookDefinition::builtin(&name, &[]))];
         self.groups.push(HookGroup { event, matcher: matcher.into(), hooks });
+        self
+    }
+
+    /// The same, of a function that takes its time.
+    pub(crate) fn slow_hook(
+        mut self,
+        event: Event,
+        define: impl FnOnce(HookDefinition) -> HookDefinition,
+        takes: Duration,
+        run: impl Fn(&Input) -> Option<Output> + Send + Sync + 'static,
+    ) -> Self {
+        let name = format!("hook_{}", self.groups.len());
+        let seen = self.seen.clone();
+        let waits = self.registry.register_async_builtin(&name, move |context, input, _| {
+            seen.0.lock().unwrap().push((context.event, input.clone()));
+            let answer = run(input);
+            Box::pin(async move {
+                tokio::time::sleep(takes).await;
+                Ok(answer)
+            })
+        });
+        waits.unwrap();
+        let hooks = vec![define(HookDefinition::builtin(&name, &[]))];
+        self.groups.push(HookGroup { event, matcher: String::new(), hooks });
+        self
+    }
+
+    /// Adds a handler of a type of its own.
+    pub(crate) fn handler(
+        mut self,
+        event: Event,
+        kind: &str,
+        define: impl FnOnce(HookDefinition) -> HookDefinition,
+        factory: Arc<dyn HandlerFactory>,
+    ) -> Self {
+        self.registry.register(kind, factory).unwrap();
+        let handler = HandlerDefinition::Other { kind: kind.to_owned(), fields: Default::default() };
+        let hooks = vec![define(HookDefinition::new(Profile::Native, handler))];
+        self.groups.push(HookGroup { event, matcher: String::new(), hooks });
+        self
+    }
+
+    /// Adds a builtin of the engine.
+    pub(crate) fn builtin(mut self, event: Event, name: &str, args: &[&str]) -> Self {
+        let hooks = vec![HookDefinition::builtin(name, args)];
+        self.groups.push(HookGroup { event, matcher: String::new(), hooks });
         self
     }
 

@@ -115,6 +115,7 @@ fn begin(
     let taken = own.clone().any(|(_, state)| Some(state.number) == number);
     let lifted = own.clone().map(|(_, state)| state.lifted).max().unwrap_or(0) + u64::from(taken);
     let number = number.unwrap_or(own.count() as u64);
+    said.turn(choice, None);
     said.calls.push(Call { choice, call: ToolCall { kind, ..ToolCall::default() }, complete: false, decided: false });
     said.call_states.push(CallState { number, lifted, ..CallState::default() });
     said.calls.len() - 1

@@ -112,6 +112,7 @@ impl Reader<'_> {
             return Ok(None);
         }
         let span = self.said.append(self.choice, kind, &text)?;
+        self.said.turn(self.choice, Some(kind));
         self.frame.speaks = true;
         self.frame.parts.push(Part::Piece { span: span.clone(), at });
         Ok(Some(span))

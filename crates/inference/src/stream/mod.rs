@@ -93,8 +93,8 @@ pub struct Track {
     pub base: usize,
     /// Up to here it may leave.
     pub allowed: usize,
-    /// Nothing more comes on it; or, in a format of blocks, something else has followed: then more may still come later
-    /// and make this false again.
+    /// Nothing more comes on it; or something else of its choice has followed, text of another kind or a tool call: then
+    /// more may still come later and make this false again.
     pub ended: bool,
 }
 

@@ -173,6 +173,7 @@ fn add_calls(document: &Document, within: (At, At), reader: &mut Reader<'_>) -> 
             objects: arguments.is_none_or(|at| document.kind(at) == Kind::Object),
             ..CallState::default()
         });
+        reader.said.turn(0, None);
         reader.said.calls.push(Call { choice: 0, call, complete: true, decided: false });
         reader.frame.parts.push(Part::Call(Box::new(CallPart {
             call: id,

@@ -142,6 +142,12 @@ impl Said {
         Ok(Span { track, range: start..start + text.len() })
     }
 
+    /// Something that is no text of this kind follows in a choice: its other texts have ended for now.
+    pub(super) fn turn(&mut self, choice: u32, kind: Option<TrackKind>) {
+        let others = self.tracks.iter_mut().filter(|track| track.choice == choice && Some(track.kind) != kind);
+        others.for_each(|track| track.ended = true);
+    }
+
     pub(super) fn total(&self, track: TrackId) -> usize {
         self.tracks.get(track.0).map_or(0, Track::len_total)
     }
