@@ -24,6 +24,7 @@ pub(super) fn make(arguments: &Arguments<'_>) -> Result<Arc<dyn Handler>, Defini
         let message = "`redact_pii` gives whole values, which a merge patch would thin out".to_owned();
         return Err(DefinitionError { field: "patch", message, help: Some("remove `patch`".to_owned()) });
     }
+    arguments.warn_if_concurrent("redact_pii");
     let mut kinds = Kinds::NONE;
     for name in arguments.args {
         kinds = match kinds.with(name) {

@@ -71,7 +71,7 @@ fn domain_end(text: &Text<'_>, start: usize) -> Option<usize> {
 /// A part of a host's name.
 struct Label {
     end: usize,
-    /// The end of the letters it begins with; its start where other than a letter or a punctuation follows them.
+    /// The end of the letters it begins with: a number that stands directly behind an address is none of it.
     letters_end: usize,
     is_number: bool,
 }
@@ -82,9 +82,6 @@ impl Label {
         while let Some(char) = text.char(end).filter(|&c| is_letter(c) || (c == '-' && end > start)) {
             if end - start > LABEL {
                 break;
-            }
-            if char.is_ascii_digit() && only_letters {
-                letters_end = start;
             }
             only_letters &= char.is_alphabetic();
             is_number &= char.is_ascii_digit();

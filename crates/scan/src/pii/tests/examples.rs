@@ -249,6 +249,7 @@ fn a_list_of_values_is_a_list_of_findings() {
         ("the hotel has 415 555 2671 rooms", vec![]),
         ("(+49) 30 1234567", vec![("phone", "+49) 30 1234567")]),
         ("415-555-2671x123", vec![("phone", "415-555-2671")]),
+        ("jane@example.com2, jane@example.com.", vec![("email", "jane@example.com"), ("email", "jane@example.com")]),
         ("jane@example.com--", vec![("email", "jane@example.com")]),
         ("_jane@example.com_", vec![("email", "_jane@example.com")]),
     ] {
