@@ -65,6 +65,9 @@ const TOOL: Scope = Scope::On(&[
 ]);
 const TOOL_DONE: Scope = Scope::On(&[ToolResponseTransform, PostToolUse]);
 const INFERENCE: Scope = Scope::On(&[PreInference, PostInference]);
+/// Where a host stands around the exchange of one request.
+const EXCHANGE: Scope =
+    Scope::On(&[PreInference, PostInference, ToolGuard, PreToolUse, PreToolUsePreempt, ToolResponseTransform]);
 const ANSWERED: Scope = Scope::On(&[PostInference]);
 const LLM_CALL: Scope = Scope::On(&[BeforeLlmCall, AfterLlmCall, PreInference, PostInference]);
 const COMPACTION: Scope = Scope::On(&[BeforeCompaction, AfterCompaction]);
@@ -150,9 +153,9 @@ input! {
     /// `permission`, `not_found`, `timeout`, `network`, `cancelled`, `invalid_input` or `other`.
     error_kind: Arc<str> = "string", Scope::On(&[PostToolUseFailure]), false;
     /// Identity of the exchange, a UUID; also on the client's response.
-    request_id: Arc<str> = "string", INFERENCE, false;
+    request_id: Arc<str> = "string", EXCHANGE, false;
     /// The route the caller used, as in `/v1/messages`.
-    route: Arc<str> = "string", INFERENCE, false;
+    route: Arc<str> = "string", EXCHANGE, false;
     /// The conversation as OpenAI chat messages.
     messages: Arc<[Message]> = "array", LLM_CALL, true;
     /// The tools that the model may call.
@@ -170,9 +173,9 @@ input! {
     /// Context tokens of an earlier generate.
     context: Arc<Value> = "any", Scope::On(&[PreInference, PostInference, OnContextOverflow]), false;
     /// Who calls: `{address, key_name, user_agent}`.
-    client: Arc<Value> = "object", INFERENCE, false;
+    client: Arc<Value> = "object", EXCHANGE, false;
     /// The approval that the caller presents.
-    approval: Arc<str> = "string", INFERENCE, false;
+    approval: Arc<str> = "string", EXCHANGE, false;
     /// The answer's text.
     output_text: Arc<str> = "string", ANSWERED, false;
     /// The answer's thinking.

@@ -190,7 +190,7 @@ fn insert(object: &mut Value, key: &str, value: Option<Value>) {
 }
 
 /// At most 256 characters, without control characters; line ends and tabs become spaces.
-fn plain(text: &str) -> String {
+pub(crate) fn plain(text: &str) -> String {
     text.chars()
         .map(|c| if matches!(c, '\n' | '\t') { ' ' } else { c })
         .filter(|c| !c.is_control())

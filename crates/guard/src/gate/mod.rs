@@ -236,10 +236,13 @@ impl Gate {
         if let Some(last) = self.last.take() {
             return Some(last);
         }
-        let silent = !self.committed && !self.finished && !self.relay.speaks();
-        // Whoever looks on has seen the answer before its end has left.
-        let observed = self.policy.observed && self.at_end() && !self.finished;
-        if self.outcome.is_some() || silent || observed {
+        // What waits for the whole waits for all of it: each choice, and each call. And whoever looks on has seen the answer
+        // before its end has left.
+        let waits = self.policy.observed || self.policy.waits_for_the_whole();
+        if self.outcome.is_some() || (waits && self.at_end() && !self.finished) {
+            return None;
+        }
+        if !self.committed && !self.finished && !self.relay.speaks() {
             return None;
         }
         let bytes = self.relay.take();

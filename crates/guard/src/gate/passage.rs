@@ -187,7 +187,8 @@ impl Passage {
     ) -> Result<(), Unheld> {
         match self.due(policy, now) {
             Some(Due::Clear(upto)) => self.clear(relay, id, self.cleared..upto, None, 0),
-            _ if self.ended => self.let_go(relay, id),
+            // What may have been the beginning of a placeholder is none.
+            _ if self.ended && self.restoring.is_some() => self.let_go(relay, id),
             _ => Ok(()),
         }
     }

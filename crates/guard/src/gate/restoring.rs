@@ -37,6 +37,9 @@ impl Restoring {
 
     /// Lets go what is settled; all of it where the track has `ended`.
     pub(super) fn settle(&mut self, ended: bool, relay: &mut Relay, track: TrackId) -> Result<(), Unheld> {
+        if self.parts.is_empty() {
+            return Ok(());
+        }
         let placeholders = self.placeholders.clone();
         let text: String = self.parts.iter().map(|part| &*part.text).collect();
         let upto = if ended { text.len() } else { placeholders.settled(&text) };

@@ -2,6 +2,7 @@
 
 mod buffered;
 mod calls;
+mod cost;
 mod faults;
 mod restored;
 mod scanned;
@@ -37,10 +38,14 @@ impl Came {
 }
 
 pub(crate) async fn gate(exchange: &Exchange, route: Route) -> Option<Gate> {
+    gate_with(exchange, route, SETTINGS).await
+}
+
+pub(crate) async fn gate_with(exchange: &Exchange, route: Route, settings: GateSettings) -> Option<Gate> {
     let mut body = request(route);
     body["stream"] = true.into();
     let admitted = exchange.ask(route, &body).await.unwrap();
-    Gate::new(exchange.guard.clone().into(), exchange.owned(route), admitted, SETTINGS)
+    Gate::new(exchange.guard.clone().into(), exchange.owned(route), admitted, settings)
 }
 
 /// Drives what is due, as far as it goes without waiting, and takes what comes out.

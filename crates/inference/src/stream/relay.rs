@@ -16,7 +16,7 @@ use super::said::{Said, Span};
 use super::{Block, Call, CallId, Fate, Fault, Track, TrackId, TrackKind};
 use crate::error::{ReadError, Unheld};
 use crate::json::{Document, NO_CHARACTER};
-use crate::refusal::{ErrorKind, HookNote};
+use crate::refusal::{ErrorKind, HookNote, plain};
 use crate::route::Route;
 
 /// One streamed answer between an upstream and a client.
@@ -34,6 +34,8 @@ pub struct Relay {
     mender: Mender,
     said: Said,
     held: VecDeque<Frame>,
+    /// What the frames of `held` weigh.
+    weight: usize,
     /// How many frames of `held`, from the first on, cannot leave as things were decided, and the lanes that they hold.
     looked: usize,
     barred: Vec<Lane>,
@@ -62,6 +64,7 @@ impl Relay {
             mender: Mender::default(),
             said: Said::default(),
             held: VecDeque::new(),
+            weight: 0,
             looked: 0,
             barred: Vec::new(),
             out: VecDeque::new(),
@@ -128,6 +131,7 @@ impl Relay {
         if frame.wakes {
             self.look_again();
         }
+        self.weight += frame.weight();
         self.held.push_back(frame);
         Ok(())
     }
@@ -239,13 +243,14 @@ impl Relay {
 
     /// Bytes of frames and texts that are kept.
     pub fn held(&self) -> usize {
-        self.held.iter().map(Frame::weight).sum::<usize>() + self.splitter.held() + self.said.held()
+        self.weight + self.splitter.held() + self.said.held()
     }
 
     /// Drops what has not left and ends the stream as its protocol does on a refusal, up to the protocol's last byte: the
     /// message that the client has gathered is what was let go. Nothing where the end has left already.
     pub fn block(&mut self, refusal: &Block<'_>) -> Bytes {
-        self.close(|format, said| format.block(said, refusal))
+        let message = plain(refusal.message);
+        self.close(|format, said| format.block(said, &Block { message: &message, ..*refusal }))
     }
 
     /// Drops what has not left and ends the stream with an error event of its protocol. Nothing where the end has left
@@ -274,6 +279,7 @@ impl Relay {
         }
         self.closed = true;
         self.held.clear();
+        self.weight = 0;
         bytes.into()
     }
 
@@ -302,6 +308,7 @@ impl Relay {
                 self.insert();
             }
             if let Some(frame) = self.held.remove(self.looked) {
+                self.weight = self.weight.saturating_sub(frame.weight());
                 self.spoke |= frame.speaks;
                 self.leave(frame);
             }

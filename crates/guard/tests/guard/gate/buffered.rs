@@ -114,3 +114,57 @@ async fn a_hook_that_fails_lets_nothing_pass_unless_it_is_configured_to() {
         assert_eq!(came.refusal.map(|refusal| refusal.kind), (!passes).then_some(ErrorKind::HookUnavailable));
     }
 }
+
+/// Two choices of chat completions, the second of which says `second`.
+fn two_choices(second: &str) -> String {
+    let chunk = |index: u32, delta: &str, stop: &str| {
+        format!(
+            "data: {{\"id\":\"c\",\"choices\":[{{\"index\":{index},\"delta\":{delta},\"finish_reason\":{stop}}}]}}\n\n"
+        )
+    };
+    let says = |index, text: &str| chunk(index, &format!("{{\"content\":\"{text}\"}}"), "null");
+    let stops = |index| chunk(index, "{}", "\"stop\"");
+    [says(0, "one "), says(1, second), says(0, "more"), stops(0), stops(1), "data: [DONE]\n\n".to_owned()].concat()
+}
+
+fn bad(input: &gatehook_engine::events::Input) -> Option<Output> {
+    input.output_text.as_deref().is_some_and(|text| text.contains("bad")).then(|| Output::block("no bad words"))
+}
+
+#[tokio::test(start_paused = true)]
+async fn no_choice_leaves_before_all_of_them_are_judged() {
+    let takes = std::time::Duration::from_millis(5);
+    let exchange = Exchange::from(World::new().slow_hook(Event::PostInference, |hook| hook, takes, bad));
+    let mut gate = gate(&exchange, Route::ChatCompletions).await.unwrap();
+    let came = super::send(&mut gate, [two_choices("bad").into()]).await;
+    assert!(came.bytes.is_empty(), "{}", came.text());
+    assert_eq!(came.refusal.unwrap().kind, ErrorKind::Denied);
+    let mut gate = super::gate(&exchange, Route::ChatCompletions).await.unwrap();
+    let came = super::send(&mut gate, [two_choices("good").into()]).await;
+    assert_eq!(came.text(), two_choices("good"));
+}
+
+#[tokio::test]
+async fn a_denial_of_one_choice_ends_all_of_them() {
+    use gatehook_engine::HookDefinition;
+    use gatehook_engine::definition::{Stream, StreamMode};
+    let stream = Stream { size: Some(1), ..Stream::new(StreamMode::Window) };
+    let define = |hook| HookDefinition { stream: Some(stream), ..hook };
+    let exchange = Exchange::from(World::new().hook_with(Event::PostInference, "", define, |input| Ok(bad(input))));
+    let mut gate = gate(&exchange, Route::ChatCompletions).await.unwrap();
+    let stream = two_choices("bad");
+    let came = super::send(&mut gate, stream.split_inclusive("\n\n").map(|frame| frame.to_owned().into())).await;
+    assert!(came.text().contains("one ") && !came.text().contains("bad\""), "{}", came.text());
+    assert!(!came.text().contains("more") && came.text().ends_with("data: [DONE]\n\n"), "{}", came.text());
+    assert_eq!(came.text().matches(r#""finish_reason":"stop""#).count(), 2, "{}", came.text());
+}
+
+#[tokio::test]
+async fn a_long_reason_is_cut_in_the_stream_too() {
+    let exchange = Exchange::from(judged(|_| Some(Output::block("é".repeat(1000)))));
+    let mut gate = gate(&exchange, Route::ChatCompletions).await.unwrap();
+    gate.commit();
+    let came = super::send(&mut gate, [frames(Route::ChatCompletions, &[text("Hello.")]).concat().into()]).await;
+    let gathered = crate::streams::gather(Route::ChatCompletions, &came.bytes);
+    assert_eq!(gathered.refusal.chars().count(), 256);
+}

@@ -4,9 +4,9 @@ use std::cell::LazyCell;
 
 use bytes::Bytes;
 
+use super::calls::arguments_key;
 use super::events::{Event, List, OTHER};
 use super::items::{Item, ItemKind};
-use super::read::arguments_key;
 use super::{Responses, Told};
 use crate::json::{At, Document, Edits, Kind, quote};
 use crate::refusal::ErrorKind;

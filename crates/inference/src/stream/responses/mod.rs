@@ -7,11 +7,12 @@
 //!
 //! - `events`: the events by name, and the kinds of parts.
 //! - `items`: items and parts, what came of them and what has left.
-//! - `read`: what an event tells.
+//! - `read`, `calls`: what an event tells.
 //! - `leave`: what leaves in its place.
 //! - `complete`: events that the upstream did not send.
 //! - `ending`: the last events of a stream that is cut.
 
+mod calls;
 mod complete;
 mod ending;
 mod events;

@@ -3,18 +3,17 @@
 use std::borrow::Cow;
 
 use bytes::Bytes;
-use gatehook_events::ToolCall;
 
+use super::calls::grow;
 use super::events::{Event, List, OTHER, PartKind, REASONING, REFUSAL, SUMMARY, TEXT};
 use super::items::{Item, ItemKind, Part};
 use super::{Piece, Responses, Told};
 use crate::json::{At, Document, Kind};
-use crate::response::shown_whole;
 use crate::stream::format::{members, named};
-use crate::stream::said::{CallState, Said};
+use crate::stream::said::Said;
 use crate::stream::tokens::spell;
-use crate::stream::{Call, CallId, Fault, TrackKind};
-use crate::view::{Draft, is_cipher};
+use crate::stream::{Fault, TrackKind};
+use crate::view::is_cipher;
 
 const EVENT: &[&str] = &[
     "type",
@@ -38,16 +37,6 @@ const PART: &[&str] = &["type", "text", "refusal", "annotations", "logprobs"];
 
 /// Items that hold nothing of what the model said.
 const SILENT: &[&str] = &["mcp_list_tools", "compaction"];
-
-/// Calls that a client makes: the type of their item, what they are shown as, and the key of their arguments.
-const CALLS: &[(&str, &str, &str)] =
-    &[("function_call", "function", "arguments"), ("custom_tool_call", "custom", "input")];
-
-/// The key of the arguments of a call that can be rewritten.
-pub(super) fn arguments_key(document: &Document, item: At) -> Option<&'static str> {
-    let kind = document.string(item, "type")?;
-    CALLS.iter().find(|(name, _, _)| *name == kind).map(|(_, _, key)| *key)
-}
 
 fn number(document: &Document, key: &str) -> Option<u64> {
     document.raw(document.get(Document::ROOT, key)?).parse().ok()
@@ -179,12 +168,12 @@ impl Reader<'_> {
     }
 
     /// Notes that a field of the event is missing.
-    fn lacks(&mut self, key: &str) {
+    pub(super) fn lacks(&mut self, key: &str) {
         self.told.odd |= self.document.get(Document::ROOT, key).is_none();
     }
 
     /// The item that the event is about: by its id, else by its place in the output.
-    fn about(&self) -> Option<usize> {
+    pub(super) fn about(&self) -> Option<usize> {
         let id = self.document.string(Document::ROOT, "item_id");
         match (id, self.told.place) {
             (Some(id), place) if self.items.iter().any(|item| item.id.is_some()) => with_id(self.items, &id, place),
@@ -414,64 +403,6 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// The arguments of a call grow, until they have been told as a whole.
-    fn argue(&mut self, grow: impl FnOnce(&mut String)) -> Result<(), Fault> {
-        self.told.item = self.about();
-        self.lacks("item_id");
-        let item = self.told.item.and_then(|at| self.items.get_mut(at));
-        let found = item.and_then(|item| {
-            let id = item.call()?;
-            Some((item, self.said.call_states.get_mut(id.0)?))
-        });
-        let (item, state) =
-            found.ok_or_else(|| self.document.shape(Document::ROOT, "these arguments belong to no call"))?;
-        let before = state.arguments.len();
-        grow(&mut state.arguments);
-        self.told.argued = state.arguments.len();
-        if (item.stated || item.over) && self.told.argued > before {
-            return Err(Fault::WentOn("arguments came after a tool call was complete"));
-        }
-        item.stated |= matches!(self.told.event, Event::CallDone(_));
-        Ok(())
-    }
-
-    fn begin_call(&mut self, at: At) -> Result<CallId, Fault> {
-        if self.said.choice(0).over {
-            return Err(Fault::WentOn("a tool call came after the stop reason"));
-        }
-        let call = shown(self.document, at)?;
-        let sealed = arguments_key(self.document, at).is_none();
-        let arguments = call.function.arguments.to_string();
-        self.said.calls.push(Call { choice: 0, call, complete: false, decided: false });
-        self.said.call_states.push(CallState { arguments, sealed, ..CallState::default() });
-        Ok(CallId(self.said.calls.len() - 1))
-    }
-
-    /// A call is shown as it is in the end. Its arguments may say more than came before; its name and id stay.
-    fn finish_call(&mut self, at: At, id: CallId) -> Result<(), Fault> {
-        let mut last = shown(self.document, at)?;
-        let (Some(call), Some(state)) = (self.said.calls.get_mut(id.0), self.said.call_states.get_mut(id.0)) else {
-            return Ok(());
-        };
-        if !call.complete {
-            match state.sealed {
-                true => state.arguments = last.function.arguments.to_string(),
-                false => grow(&mut state.arguments, &last.function.arguments),
-            }
-            call.complete = true;
-            last.function.arguments = state.arguments.as_str().into();
-            last.id = call.call.id.take().or(last.id);
-            if !call.call.function.name.is_empty() {
-                last.function.name = call.call.function.name.clone();
-            }
-            call.call = last.clone();
-        }
-        let came = shown(self.document, at)?;
-        self.told.argued = state.arguments.len();
-        self.told.odd |= !state.sealed && (came.function != call.call.function || came.id != call.call.id);
-        Ok(())
-    }
-
     /// The response as a whole: what it repeats, and what came in no other event.
     fn end(&mut self, failed: bool) -> Result<(), Fault> {
         if let Some(response) = self.document.some(Document::ROOT, "response") {
@@ -512,21 +443,4 @@ impl Reader<'_> {
 /// Whether log probabilities spell a text, or say nothing.
 fn spell_or_none(document: &Document, logprobs: At, text: &str) -> bool {
     document.elements(logprobs).next().is_none() || spell(document, logprobs, text)
-}
-
-/// A call as hooks see it.
-fn shown(document: &Document, at: At) -> Result<ToolCall, Fault> {
-    let kind = document.string(at, "type").unwrap_or_default();
-    let Some((_, shown, key)) = CALLS.iter().find(|(name, _, _)| *name == kind) else {
-        return Ok(shown_whole(document, at, if kind.is_empty() { "unknown" } else { &kind }));
-    };
-    let mut draft = Draft::default();
-    draft.call(document, at, shown, key, "call_id")?;
-    Ok(draft.message.tool_calls.into_iter().flatten().next().unwrap_or_default())
-}
-
-fn grow(arguments: &mut String, whole: &str) {
-    if whole.starts_with(&**arguments) {
-        arguments.push_str(whole.get(arguments.len()..).unwrap_or_default());
-    }
 }
