@@ -50,17 +50,23 @@ impl View {
 }
 
 impl Dispatch<'_> {
-    pub(crate) async fn run(&self, selected: Vec<&Arc<Hook>>, input: &Input) -> Verdict {
+    pub(crate) async fn run(&self, mut selected: Vec<&Arc<Hook>>, input: &Input) -> Verdict {
         // Those that cannot rewrite need not wait for each other.
         let judge = selected.iter().all(|hook| hook.definition.concurrent);
         if self.hooks.sequential && !judge {
             return self.one_after_another(&selected, input).await;
         }
-        let (observers, judges): (Vec<_>, Vec<_>) = selected.into_iter().partition(|hook| hook.definition.observer);
-        for hook in observers {
-            self.inner.observers.push(hook, self.event, input, &self.inner.cwd);
+        selected.retain(|hook| {
+            if hook.definition.observer {
+                self.inner.observers.push(hook, self.event, input, &self.inner.cwd);
+            }
+            !hook.definition.observer
+        });
+        match selected.as_slice() {
+            // Nothing beside it: it need not be watched among others.
+            [alone] => self.one_after_another(&[alone], input).await,
+            judges => self.side_by_side(judges, input).await,
         }
-        self.side_by_side(&judges, input).await
     }
 
     /// Each hook, observers too, sees what those before it have rewritten, and nothing of what they denied.
@@ -70,12 +76,10 @@ impl Dispatch<'_> {
         let mut view = View::new(self);
         for hook in hooks {
             if hook.definition.observer {
-                if hook.is_new_to(self.event, &current, &view.digests) {
-                    self.inner.observers.push(hook, self.event, &current, &self.inner.cwd);
-                }
+                self.inner.observers.push(hook, self.event, &current, &self.inner.cwd);
                 continue;
             }
-            let ran = self.run_hook(hook, &current, &view, Instant::now() + hook.timeout).await;
+            let ran = self.run_hook(hook, &current, &view, Instant::now()).await;
             if self.take(ran, &current, &mut fold) {
                 let mut next = current.as_ref().clone();
                 rewrite::apply(&fold.verdict.rewritten, &mut next);
@@ -99,7 +103,7 @@ impl Dispatch<'_> {
         loop {
             while running.len() < self.inner.options.max_concurrent_hooks.get() {
                 let Some((place, hook)) = waiting.next() else { break };
-                let run = self.run_hook(hook, input, &view, start + hook.timeout);
+                let run = self.run_hook(hook, input, &view, start);
                 running.push(run.map(move |ran| (place, ran)));
             }
             let Some((place, ran)) = running.next().await else { break };
@@ -113,9 +117,9 @@ impl Dispatch<'_> {
         fold.finish()
     }
 
-    /// Runs one hook on what it has not judged before.
-    async fn run_hook<'h>(&self, hook: &'h Hook, input: &Input, view: &View, deadline: Instant) -> Ran<'h> {
-        let start = Instant::now();
+    /// Runs one hook on what it has not judged before; its time began at `start`.
+    async fn run_hook<'h>(&self, hook: &'h Hook, input: &Input, view: &View, start: Instant) -> Ran<'h> {
+        let deadline = start + hook.timeout;
         let known = hook.recall.as_ref().and_then(|recall| recall.look_up(self.event, input, &view.digests));
         let Some(mut known) = known else {
             let answer = self.ask(hook, input, &view.shown, deadline).await;
