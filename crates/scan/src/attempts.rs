@@ -72,7 +72,7 @@ impl Attempts {
             attempt.growth.begin(nfa, view, start, &mut attempt.close);
             return;
         }
-        let mut attempt = Attempt { rule: hit.rule, growth: Growth::new(nfa, hit.end), start, close: Close(None) };
+        let mut attempt = Attempt { rule: hit.rule, growth: Growth::new(hit.end), start, close: Close(None) };
         attempt.growth.begin(nfa, view, start, &mut attempt.close);
         self.live.push(attempt);
     }
@@ -119,7 +119,7 @@ impl Attempts {
 impl Attempt {
     /// Adds an attempt that began earlier than this stands now.
     fn join(&mut self, nfa: &NFA, view: View<'_>, start: usize, at: usize) {
-        let mut growth = Growth::new(nfa, at);
+        let mut growth = Growth::new(at);
         growth.begin(nfa, view, start, &mut self.close);
         growth.advance(nfa, view, self.growth.at(), &mut self.close);
         self.start = self.start.min(start);

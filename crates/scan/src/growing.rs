@@ -16,6 +16,9 @@ const KEPT: usize = 8;
 /// What is settled is thrown away when it is more than this.
 const KEPT_MOST: usize = 2048;
 
+/// The most memory that all patterns may take together, in bytes; as the `regex` crate has it.
+const SIZE: usize = 10 << 20;
+
 /// Patterns that are no regular expressions, or too large.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
@@ -36,7 +39,7 @@ impl Patterns {
     ///
     /// If one is not a regular expression.
     pub fn new<P: AsRef<str>>(patterns: &[P]) -> Result<Arc<Self>, PatternError> {
-        let config = NFA::config().which_captures(WhichCaptures::None);
+        let config = NFA::config().which_captures(WhichCaptures::None).nfa_size_limit(Some(SIZE));
         let nfa = NFA::compiler().configure(config).build_many(patterns).map_err(Box::new)?;
         let first = first_bytes(&nfa);
         Ok(Arc::new(Self { nfa, first }))
@@ -126,10 +129,18 @@ impl Growing {
     /// The beginning of a text.
     #[must_use]
     pub fn new(patterns: Arc<Patterns>) -> Self {
-        let growth = Growth::new(&patterns.nfa, 0);
         let ahead = usize::from(!patterns.nfa.look_set_any().is_empty());
         let matches = Matches { ahead, ..Matches::default() };
-        Self { patterns, text: String::new(), base: 0, upto: 0, too_long: false, at: 0, growth, matches }
+        Self {
+            patterns,
+            text: String::new(),
+            base: 0,
+            upto: 0,
+            too_long: false,
+            at: 0,
+            growth: Growth::new(0),
+            matches,
+        }
     }
 
     /// Takes what follows; `ended` if nothing follows on that. If something does after all, it is a new text that has the
@@ -142,10 +153,10 @@ impl Growing {
         self.advance(ended);
         if ended {
             self.growth.restart(self.at);
-            return self.settle(self.at);
+            return self.settle(self.at, ended);
         }
         let begun = self.growth.earliest().unwrap_or(self.at);
-        self.settle(outside(&self.matches.ranges, begun))
+        self.settle(outside(&self.matches.ranges, begun), ended)
     }
 
     /// The match that begins first in what is not settled, or was settled by the last push; as long as it is by now.
@@ -179,11 +190,12 @@ impl Growing {
         }
     }
 
-    /// Moves on to `upto`, and says what that means.
-    fn settle(&mut self, upto: usize) -> Settled {
+    /// Moves on to `upto`, and says what that means; `all` if nothing follows.
+    fn settle(&mut self, upto: usize, all: bool) -> Settled {
         self.upto = self.upto.max(upto);
-        let clean = self.matches.ranges.first().is_none_or(|range| range.start >= self.upto);
-        self.matches.ranges.retain(|range| range.start >= self.upto);
+        let open = |range: &Range<usize>| range.start >= self.upto && !all; // an empty match may begin at the end
+        let clean = self.matches.ranges.iter().all(open);
+        self.matches.ranges.retain(open);
         self.too_long = self.at - self.upto > HOLD_LIMIT;
         if self.upto - self.base > KEPT_MOST {
             let away = self.text.floor_char_boundary(self.upto - self.base - KEPT);

@@ -64,8 +64,8 @@ pub(crate) trait Watch {
 
 impl Growth {
     /// None under way, at `at`.
-    pub(crate) fn new(nfa: &NFA, at: usize) -> Self {
-        Self { at, seen: vec![0; nfa.states().len()], ..Self::default() }
+    pub(crate) fn new(at: usize) -> Self {
+        Self { at, ..Self::default() }
     }
 
     /// Whether nothing is under way.
@@ -98,6 +98,7 @@ impl Growth {
 
     /// Begins the patterns here, as of `start`.
     pub(crate) fn begin(&mut self, nfa: &NFA, view: View<'_>, start: usize, watch: &mut impl Watch) {
+        self.seen.resize(nfa.states().len(), 0); // at the first time only
         self.mark();
         let threads = std::mem::take(&mut self.threads);
         for thread in &threads {

@@ -35,3 +35,20 @@ fn pass(route: Route, read: &Bytes, times: usize) -> Duration {
     }
     start.elapsed()
 }
+
+#[test]
+#[ignore = "a measurement, not a check"]
+fn cost_of_a_frame_that_is_held() {
+    for count in [2_000, 20_000] {
+        let read = Bytes::from(format!("{CHUNK}\n\n"));
+        let mut relay = Relay::new(Route::ChatCompletions);
+        let start = Instant::now();
+        for _ in 0..count {
+            relay.push(read.clone()).unwrap();
+            assert_eq!(relay.take(), None);
+        }
+        allow_all(&mut relay);
+        while relay.take().is_some() {}
+        eprintln!("{count} frames held until the end: {:?} each", start.elapsed() / count);
+    }
+}

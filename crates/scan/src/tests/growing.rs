@@ -62,8 +62,61 @@ const PATTERNS: [&str; 22] = [
     "(?:)x",
 ];
 
+/// A regular expression of any form.
+fn pattern() -> impl Strategy<Value = String> {
+    let atoms = [
+        "a",
+        "b",
+        "c",
+        "ab",
+        "é",
+        " ",
+        r"\n",
+        ".",
+        "[ab]",
+        "[^a]",
+        r"\w",
+        r"\b",
+        r"\B",
+        "^",
+        "$",
+        "(?m:^)",
+        "(?m:$)",
+        r"\A",
+        r"\z",
+        r"\b{start-half}",
+        r"\b{end}",
+        r"(?-u:\b)",
+        "(?i:A)",
+        "",
+    ];
+    let atom = prop::sample::select(atoms.to_vec()).prop_map(str::to_owned);
+    atom.prop_recursive(4, 12, 3, |inner| {
+        let counts = prop::sample::select(vec!["*", "+", "?", "*?", "+?", "??", "{2}", "{0,2}", "{1,3}?"]);
+        prop_oneof![
+            3 => prop::collection::vec(inner.clone(), 2..4).prop_map(|parts| parts.concat()),
+            1 => prop::collection::vec(inner.clone(), 2..3).prop_map(|ways| format!("(?:{})", ways.join("|"))),
+            1 => (inner, counts).prop_map(|(inner, count)| format!("(?:{inner}){count}")),
+        ]
+    })
+}
+
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(2000))]
+    #![proptest_config(ProptestConfig::with_cases(600))]
+
+    #[test]
+    fn what_any_pattern_matches_is_found_in_pieces(
+        patterns in prop::collection::vec(pattern(), 1..3),
+        text in "[abcé \nx]{0,12}",
+        cuts in prop::collection::vec(any::<prop::sample::Index>(), 0..4),
+    ) {
+        let patterns: Vec<_> = patterns.iter().map(String::as_str).collect();
+        let mut cuts: Vec<_> = cuts.iter().map(|cut| text.floor_char_boundary(cut.index(text.len() + 1))).collect();
+        cuts.sort_unstable();
+        cuts.retain(|&cut| cut < text.len());
+        let some = found(&patterns, &text, &cuts);
+        prop_assert_eq!(found(&patterns, &text, &everywhere(&text)), some);
+    }
 
     #[test]
     fn what_matches_the_whole_is_found_in_pieces(
