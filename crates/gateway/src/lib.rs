@@ -2,7 +2,8 @@
 //!
 //! The way of one request: `worker` accepts, `connection` speaks HTTP, `exchange` leads it through host, origin
 //! and key checks, the path table (`paths`), the hooks before the call, the upstream (`forward`) and the hooks after.
-//! Where no hook looks, bodies stream through as they come and nothing is read.
+//! Where no hook looks, bodies stream through as they come and nothing is read; where one looks at a stream, `live`
+//! drives it through its gate.
 //!
 //! - [`config`]: what a gateway is told; [`settings`]: how a file says it. [`gateway`]: starting, changing and stopping one.
 //! - `upstream`, `pool`, `replay`: where requests go. `refuse`: how the gateway itself says no.

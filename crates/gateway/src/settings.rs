@@ -342,3 +342,28 @@ fn invalid(section: &Section<'_>, field: &str, message: &str, help: &str) {
     let problem: Diagnostic = section.problem(DiagnosticKind::InvalidValue, message);
     section.report(problem.at(section.place(field)).help(help));
 }
+
+#[cfg(test)]
+mod tests {
+    use gatehook_engine::config::Format;
+
+    use super::*;
+
+    fn streams(text: &str) -> Result<Streams, ConfigError> {
+        let document = Document::parse("test.yaml", text, Format::Yaml)?;
+        let mut config = Config::default();
+        read(&document, &ReadOptions::default())?.1.apply(&mut config);
+        Ok(config.streams)
+    }
+
+    #[test]
+    fn how_streams_are_sent_is_read_and_what_is_not_said_stays() {
+        assert_eq!(streams("workers: 1").unwrap(), Streams::default());
+        let said = streams("streams: { commit_after: 0s, on_block: content_filter }").unwrap();
+        let commit_after = Duration::ZERO;
+        assert_eq!(said, Streams { commit_after, on_block: Ending::ContentFilter, ..Streams::default() });
+        for wrong in ["streams: { on_block: silence }", "streams: { keep_alive: often }", "streams: { ping: 1s }"] {
+            assert!(streams(wrong).is_err(), "{wrong}");
+        }
+    }
+}

@@ -331,7 +331,8 @@ pub(crate) fn heard(route: &str, body: &str) -> Heard {
             heard.arguments += &calls.to_string();
         }
         heard.reason = said(reason).map_or(heard.reason, str::to_owned);
-        heard.over |= event["done"] == true || ["response.completed", "message_stop"].contains(&kind);
+        heard.over |=
+            event["done"] == true || ["response.completed", "response.incomplete", "message_stop"].contains(&kind);
         heard.error |= kind == "error" || kind == "response.failed" || !event["error"].is_null();
     }
     heard

@@ -23,9 +23,9 @@ const CASES: [Case; 3] = [
     Case {
         hook: "{type: builtin, command: redact_secrets}",
         hidden: "AKIAQ3EGRF5XYNB7TW2P",
-        instead: Some("[REDACTED:aws-access-token]"),
+        instead: Some("[REDACTED]"),
     },
-    Case { hook: "{type: builtin, command: redact_pii}", hidden: "4111 1111 1111 1111", instead: Some("<CARD_1>") },
+    Case { hook: "{type: builtin, command: redact_pii}", hidden: "4111 1111 1111 1111", instead: Some("<CARD>") },
     Case {
         hook: "{type: builtin, command: block_patterns, args: [the golden falcon]}",
         hidden: "the golden falcon",
@@ -173,21 +173,18 @@ fn builtin(case: &Case) -> String {
 }
 
 #[test]
-#[ignore = "builtins do not scan yet"]
 fn a_split_secret_does_not_reach_the_client() {
     each_split(&CASES[0], &builtin(&CASES[0]));
     each_frame(&CASES[0], &builtin(&CASES[0]));
 }
 
 #[test]
-#[ignore = "builtins do not scan yet"]
 fn a_split_card_number_does_not_reach_the_client() {
     each_split(&CASES[1], &builtin(&CASES[1]));
     each_frame(&CASES[1], &builtin(&CASES[1]));
 }
 
 #[test]
-#[ignore = "builtins do not scan yet"]
 fn a_split_phrase_does_not_reach_the_client() {
     each_split(&CASES[2], &builtin(&CASES[2]));
     each_frame(&CASES[2], &builtin(&CASES[2]));
@@ -226,7 +223,6 @@ fn what_a_buffered_webhook_takes_out_does_not_reach_the_client() {
 
 /// The two halves come one after the other: the second only when the client has got of the first what it may.
 #[test]
-#[ignore = "builtins do not scan yet"]
 fn what_comes_in_two_reads_does_not_reach_the_client_either() {
     for case in &CASES {
         for route in ROUTES {
@@ -234,17 +230,17 @@ fn what_comes_in_two_reads_does_not_reach_the_client_either() {
             let gate = guarded(&upstream.url(), &builtin(case));
             for at in 1..case.hidden.len() {
                 let (first, second) = case.hidden.split_at(at);
-                let (first, second) = (format!("{BEFORE}{first}"), format!("{second}{AFTER}"));
-                let frames = frames(route, &Said::text(&[&first, &second]));
+                let second = format!("{second}{AFTER}");
+                let frames = frames(route, &Said::text(&[BEFORE, first, &second]));
                 let cut = frames.iter().position(|frame| frame.contains(AFTER.trim_start())).unwrap();
                 let client = gate.begin(request(route));
                 let mut feed = upstream.begin(kind(route));
                 feed.send(frames[..cut].concat());
+                let what = format!("{route} at {at} {}", case.hook);
                 let mut client = Coming::new(client);
                 client.until("Hello, ");
                 feed.offer(frames[cut..].concat());
                 feed.end();
-                let what = format!("{route} at {at} {}", case.hook);
                 check(&what, case, route, Part::Text, client.status(), &client.whole());
             }
             gate.comes_to_rest();

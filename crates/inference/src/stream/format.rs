@@ -104,6 +104,24 @@ pub(super) fn is_echo(key: &[u8]) -> bool {
     ECHOES.iter().any(|echo| echo.as_bytes() == key)
 }
 
+/// What an event is: by the `type` of its data, or by its name. Clients go by one or the other, so where both are known
+/// they must say the same.
+pub(super) fn named<E: Copy + PartialEq>(
+    document: &Document,
+    name: Option<&str>,
+    of: impl Fn(&str) -> E,
+    unknown: E,
+) -> Result<E, Fault> {
+    let by_name = name.map_or(unknown, &of);
+    let by_type = document.string(Document::ROOT, "type").map_or(unknown, |kind| of(&kind));
+    match (by_type == unknown, by_name == unknown) {
+        (true, _) => Ok(by_name),
+        (_, true) => Ok(by_type),
+        _ if by_type == by_name => Ok(by_type),
+        _ => Err(document.ambiguous(Document::ROOT, "its `type` and the name of its event differ").into()),
+    }
+}
+
 /// The members of an object. A key that a lenient reader takes for a known one is refused.
 pub(super) fn members(
     document: &Document,

@@ -88,8 +88,9 @@ impl Relay {
 
     /// The upstream has ended.
     ///
-    /// Chat completions and completions without `data: [DONE]` are taken for whole where each choice has its stop reason,
-    /// as some servers end them; everything else without its end is [`Fault::Cut`].
+    /// Chat completions and completions without `data: [DONE]`, and Messages without `message_stop`, are taken for whole
+    /// where each choice has its stop reason, as some servers end them; everything else without its end is
+    /// [`Fault::Cut`].
     pub fn finish(&mut self) -> Result<(), Fault> {
         if self.closed || self.said.over {
             return Ok(());
@@ -104,6 +105,7 @@ impl Relay {
         }
         if !self.said.over {
             self.said.end(false);
+            self.look_again();
         }
         Ok(())
     }

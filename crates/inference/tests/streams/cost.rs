@@ -40,15 +40,20 @@ fn pass(route: Route, read: &Bytes, times: usize) -> Duration {
 #[ignore = "a measurement, not a check"]
 fn cost_of_a_frame_that_is_held() {
     for count in [2_000, 20_000] {
-        let read = Bytes::from(format!("{CHUNK}\n\n"));
-        let mut relay = Relay::new(Route::ChatCompletions);
-        let start = Instant::now();
-        for _ in 0..count {
-            relay.push(read.clone()).unwrap();
-            assert_eq!(relay.take(), None);
-        }
-        allow_all(&mut relay);
-        while relay.take().is_some() {}
-        eprintln!("{count} frames held until the end: {:?} each", start.elapsed() / count);
+        let best = (0..20).map(|_| hold(count)).min().unwrap_or_default();
+        eprintln!("{count} frames held until the end: {:?} each", best / count);
     }
+}
+
+fn hold(count: u32) -> Duration {
+    let read = Bytes::from(format!("{CHUNK}\n\n"));
+    let mut relay = Relay::new(Route::ChatCompletions);
+    let start = Instant::now();
+    for _ in 0..count {
+        relay.push(read.clone()).unwrap();
+        assert_eq!(relay.take(), None);
+    }
+    allow_all(&mut relay);
+    while relay.take().is_some() {}
+    start.elapsed()
 }

@@ -80,8 +80,12 @@ impl Messages {
             let text = told.piece.as_ref().and_then(|piece| said.rendered(piece, true));
             if let (Some(text), Some(document)) = (text, document()) {
                 block.changed = true;
-                let key = if block.kind == BlockKind::Said(TrackKind::Text) { "text" } else { "thinking" };
-                let within = if told.event == Event::BlockStart { "content_block" } else { "delta" };
+                let (within, key) = match (told.event, block.kind) {
+                    (Event::Text, _) => ("delta", "text"),
+                    (Event::Thinking, _) => ("delta", "thinking"),
+                    (_, BlockKind::Said(TrackKind::Thinking)) => ("content_block", "thinking"),
+                    _ => ("content_block", "text"),
+                };
                 set_text(document, within, key, &text, edits);
             }
             let state = block.call().and_then(|id| said.call_states.get(id.0));

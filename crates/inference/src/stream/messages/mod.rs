@@ -42,6 +42,8 @@ pub(super) struct Messages {
 enum Event {
     MessageStart,
     BlockStart,
+    /// `content_block_delta`, which says by the type of its delta what it is.
+    Delta,
     Text,
     Thinking,
     Signature,
@@ -75,13 +77,13 @@ impl Format for Messages {
     fn read(&mut self, event: &frame::Event<'_>, said: &mut Said, frame: &mut Frame) -> Result<(), Fault> {
         frame.lane = Lane::All;
         let Data::Json(document) = event.data else { return Ok(()) };
-        let told = self.told(document, said)?;
+        let told = self.told(event.name, document, said)?;
         let block = told.block.and_then(|at| self.blocks.get(at));
         let call = block.and_then(Block::call);
         frame.parts.extend(told.piece.clone().map(frame::Part::Text));
         frame.parts.extend(call.map(frame::Part::Of));
         frame.speaks = block.is_some() || !matches!(told.event, Event::MessageStart | Event::Other);
-        frame.wakes = matches!(told.event, Event::BlockStop | Event::MessageStop | Event::Error);
+        frame.wakes = !matches!(told.event, Event::Text | Event::Thinking | Event::Arguments);
         frame.told = frame::Told::Messages(Box::new(told));
         Ok(())
     }

@@ -10,7 +10,7 @@ use super::{Event, Messages, Told};
 use crate::error::ReadError;
 use crate::json::{At, Document};
 use crate::response::shown_whole;
-use crate::stream::format::members;
+use crate::stream::format::{members, named};
 use crate::stream::said::{CallState, Said};
 use crate::stream::{Call, CallId, Fault, TrackKind};
 use crate::view::Draft;
@@ -24,6 +24,7 @@ const DELTA: &[&str] = &["type", "text", "thinking", "signature", "partial_json"
 const EVENTS: &[(&str, Event)] = &[
     ("message_start", Event::MessageStart),
     ("content_block_start", Event::BlockStart),
+    ("content_block_delta", Event::Delta),
     ("content_block_stop", Event::BlockStop),
     ("message_delta", Event::MessageDelta),
     ("message_stop", Event::MessageStop),
@@ -44,6 +45,19 @@ fn find(events: &[(&str, Event)], name: &str) -> Event {
     events.iter().find(|(known, _)| *known == name).map_or(Event::Other, |(_, event)| *event)
 }
 
+/// What a delta brings: by its type; where that is unknown, by the text that it has nevertheless.
+fn delta_event(document: &Document, delta: At) -> Event {
+    let known = find(DELTAS, &document.string(delta, "type").unwrap_or_default());
+    let texts = [("text", Event::Text), ("thinking", Event::Thinking), ("partial_json", Event::Arguments)];
+    match known {
+        Event::Other => {
+            let found = texts.into_iter().find(|(key, _)| document.string(delta, key).is_some());
+            found.map_or(Event::Other, |(_, event)| event)
+        }
+        known => known,
+    }
+}
+
 fn text<'d>(document: &'d Document, object: At, key: &str) -> Result<Cow<'d, str>, ReadError> {
     document.string(object, key).ok_or_else(|| document.shape(object, format!("a text is expected under `{key}`")))
 }
@@ -55,17 +69,16 @@ fn check(document: &Document, object: At, known: &[&str]) -> Result<(), Fault> {
 
 impl Messages {
     /// Reads one event.
-    pub(super) fn told(&mut self, document: &Document, said: &mut Said) -> Result<Told, Fault> {
+    pub(super) fn told(&mut self, name: Option<&str>, document: &Document, said: &mut Said) -> Result<Told, Fault> {
         let root = Document::ROOT;
         check(document, root, EVENT)?;
-        let name = document.string(root, "type").unwrap_or_default();
         let delta = document.some(root, "delta");
         if let Some(delta) = delta {
             check(document, delta, DELTA)?;
         }
-        let event = match (&*name, delta) {
-            ("content_block_delta", Some(delta)) => find(DELTAS, &document.string(delta, "type").unwrap_or_default()),
-            _ => find(EVENTS, &name),
+        let event = match (named(document, name, |name| find(EVENTS, name), Event::Other)?, delta) {
+            (Event::Delta, Some(delta)) => delta_event(document, delta),
+            (event, _) => event,
         };
         let place = document.get(root, "index").and_then(|at| document.raw(at).parse().ok());
         let mut told = Told { event, place, block: None, piece: None };
@@ -111,7 +124,7 @@ impl Messages {
             }
             (Event::Arguments, Some(state)) => {
                 let more = text(document, delta, "partial_json")?;
-                if block.over && !more.trim().is_empty() {
+                if block.over {
                     return Err(Fault::WentOn("arguments came after a tool call was complete"));
                 }
                 if !block.argued {

@@ -16,7 +16,6 @@ impl Responses {
     /// Adds an event that the upstream did not send.
     pub(super) fn make(&mut self, name: &str, mut data: Value, out: &mut Vec<u8>) {
         let number = self.numbered(None);
-        self.shift += 1;
         set(&mut data, "type", name);
         set(&mut data, "sequence_number", number);
         event(Some(name), &data, out);
@@ -46,7 +45,7 @@ impl Responses {
 
     /// An item takes its place; where its event does not say so, one is made.
     fn announce(&mut self, index: usize, told: &Told, said: &mut Said, out: &mut Vec<u8>) {
-        let place = self.placed(told.place);
+        let place = self.placed();
         let Some(item) = self.items.get_mut(index) else { return };
         item.left = Some(place);
         if let Some(state) = item.call().and_then(|id| said.call_states.get_mut(id.0)) {
@@ -212,11 +211,10 @@ impl Responses {
         said: &Said,
         out: &mut Vec<u8>,
     ) {
-        let place = self.placed(None);
+        let place = self.placed();
         let mut item = Item::new(Some(format!("msg_gatehook_{place}")), None, ItemKind::Message);
         item.left = Some(place);
         self.items.push(item);
-        self.moved += 1;
         let index = self.items.len() - 1;
         let begun = self.items.get(index).map(|item| item.begun(said));
         self.make("response.output_item.added", json!({ "output_index": place, "item": begun }), out);
@@ -229,7 +227,7 @@ impl Responses {
     /// A part with its text, at the end of an open message.
     pub(super) fn add_part(&mut self, index: usize, kind: &'static PartKind, text: &str, out: &mut Vec<u8>) {
         let Some(item) = self.items.get_mut(index) else { return };
-        let number = item.count(kind.list);
+        let number = item.next(kind.list);
         let mut part = Part::new(kind, number);
         part.left = Some(text.to_owned());
         item.parts.push(part);
@@ -282,7 +280,10 @@ impl Item {
         }
         for part in self.parts.iter().filter(|_| whole) {
             if let Some(list) = item.get_mut(part.kind.list.key()).and_then(Value::as_array_mut) {
-                list.push(part_json(part.kind, &part.released(said)));
+                list.push(match &part.other {
+                    Some(other) => other.clone(),
+                    None => part_json(part.kind, &part.released(said)),
+                });
             }
         }
         item

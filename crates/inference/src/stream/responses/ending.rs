@@ -20,13 +20,10 @@ impl Responses {
             Ending::Refusal => ("response.completed", "completed", Value::Null),
             Ending::ContentFilter => ("response.incomplete", "incomplete", json!({ "reason": "content_filter" })),
         };
-        let open = self.open_items();
+        let open = self.cut();
         let is_message = |at: &usize| self.items.get(*at).is_some_and(|item| item.kind == ItemKind::Message);
         let last = open.iter().copied().rfind(is_message).filter(|_| block.ending == Ending::Refusal);
         for index in open {
-            if let Some(item) = self.items.get_mut(index) {
-                item.cut = true;
-            }
             self.end_parts(index, said, &mut out);
             if last == Some(index) {
                 self.add_part(index, &REFUSAL, block.message, &mut out);
@@ -48,24 +45,36 @@ impl Responses {
         out
     }
 
-    /// An error, for those who raise on it; then a response that failed, for those who look at the last event.
+    /// An error, flat as it is documented and nested as SDKs raise it; then a response that failed, for those who wait for
+    /// the last event.
     pub(super) fn failed(&mut self, said: &Said, kind: ErrorKind, message: &str, request_id: &str) -> Vec<u8> {
         let body = refusal_body(Wire::OpenAi, kind, message, request_id, None);
-        let body: Value = serde_json::from_slice(&body).unwrap_or_default();
-        let field = |key: &str| body.get("error").and_then(|error| error.get(key)).cloned().unwrap_or_default();
-        let (code, message) = (field("code"), field("message"));
+        let error = serde_json::from_slice::<Value>(&body).ok().and_then(|body| body.get("error").cloned());
+        let error = error.unwrap_or_default();
+        let mut event = error.clone();
+        set(&mut event, "error", error.clone());
+        set(&mut event, "request_id", request_id);
         let mut out = Vec::new();
-        self.make(
-            "error",
-            json!({ "code": code, "message": message, "param": null, "request_id": request_id }),
-            &mut out,
-        );
+        self.make("error", event, &mut out);
         if self.opened {
+            self.cut();
             let mut response = self.response(said, "failed");
-            set(&mut response, "error", json!({ "code": code, "message": message }));
+            set(&mut response, "error", error);
             self.make("response.failed", json!({ "response": response }), &mut out);
         }
         out
+    }
+
+    /// Items that stand open end with what has left.
+    fn cut(&mut self) -> Vec<usize> {
+        let open = self.open_items();
+        for index in &open {
+            if let Some(item) = self.items.get_mut(*index) {
+                item.cut = true;
+                item.parts.retain(|part| part.opened);
+            }
+        }
+        open
     }
 
     /// The first event, where the client has none.

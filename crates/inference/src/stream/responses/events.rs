@@ -60,6 +60,9 @@ pub(super) static REASONING: PartKind =
 pub(super) static SUMMARY: PartKind =
     part("summary_text", "text", "response.reasoning_summary_text", List::Summary, TrackKind::Thinking);
 
+/// A part that holds no text; it keeps its place.
+pub(super) static OTHER: PartKind = part("", "", "", List::Content, TrackKind::Text);
+
 /// What an event tells.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Event {

@@ -2,8 +2,9 @@
 
 use bytes::Bytes;
 use gatehook_events::ToolCall;
+use serde_json::Value;
 
-use super::events::{List, PartKind};
+use super::events::{List, OTHER, PartKind};
 use crate::stream::said::{Decided, Said, Span};
 use crate::stream::{CallId, TrackId};
 
@@ -27,7 +28,8 @@ pub(super) struct Item {
     pub(super) parts: Vec<Part>,
     /// Its text is signed by ciphertext beside it: it can leave or stay away as a whole.
     pub(super) sealed: bool,
-    /// All of it has come.
+    /// The arguments of its call have come as a whole; all of it has come.
+    pub(super) stated: bool,
     pub(super) over: bool,
     /// The `output_index` with which it left.
     pub(super) left: Option<u64>,
@@ -52,6 +54,7 @@ impl Item {
             kind,
             parts: Vec::new(),
             sealed: false,
+            stated: false,
             over: false,
             left: None,
             gone: false,
@@ -80,9 +83,10 @@ impl Item {
         self.parts.iter().position(|part| part.kind.list == list && part.index == index)
     }
 
-    /// How many parts of a list there are.
-    pub(super) fn count(&self, list: List) -> u64 {
-        self.parts.iter().filter(|part| part.kind.list == list).count() as u64
+    /// The index of the next part of a list.
+    pub(super) fn next(&self, list: List) -> u64 {
+        let last = self.parts.iter().filter(|part| part.kind.list == list).map(|part| part.index).max();
+        last.map_or(0, |last| last.saturating_add(1))
     }
 
     /// The last part of a list.
@@ -172,6 +176,8 @@ pub(super) struct Part {
     pub(super) kind: &'static PartKind,
     /// Its `content_index` or `summary_index`.
     pub(super) index: u64,
+    /// All of it, where it holds no text.
+    pub(super) other: Option<Value>,
     /// What came of it.
     spans: Vec<Span>,
     /// How many bytes of that have left, as they are or changed.
@@ -186,8 +192,11 @@ pub(super) struct Part {
 
 impl Part {
     pub(super) fn new(kind: &'static PartKind, index: u64) -> Self {
-        let (opened, told, closed) = (false, false, false);
-        Self { kind, index, spans: Vec::new(), sent: 0, left: None, opened, told, closed }
+        // What holds no text is nobody's business here.
+        let done = *kind == OTHER;
+        let (opened, told, closed) = (done, done, done);
+        let other = None;
+        Self { kind, index, other, spans: Vec::new(), sent: 0, left: None, opened, told, closed }
     }
 
     /// More has come.

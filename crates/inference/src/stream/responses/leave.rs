@@ -4,9 +4,9 @@ use std::cell::LazyCell;
 
 use bytes::Bytes;
 
-use super::events::{Event, List};
+use super::calls::arguments_key;
+use super::events::{Event, List, OTHER};
 use super::items::{Item, ItemKind};
-use super::read::arguments_key;
 use super::{Responses, Told};
 use crate::json::{At, Document, Edits, Kind, quote};
 use crate::refusal::ErrorKind;
@@ -23,7 +23,6 @@ impl Responses {
     /// What leaves in place of a frame.
     pub(super) fn let_go(&mut self, frame: &Frame, told: &Told, said: &mut Said) -> Leaving {
         if self.stays_away(told, said) {
-            self.shift -= i64::from(told.number.is_some());
             return Leaving::Dropped;
         }
         let texts = self.speak(told, said);
@@ -38,7 +37,9 @@ impl Responses {
             }
             _ => self.complete(told, said, &mut out),
         }
-        let number = self.numbered(told.number);
+        // What is unknown and has no number needs none.
+        let counts = told.number.is_some() || told.event != Event::Other;
+        let number = counts.then(|| self.numbered(told.number));
         let edits = match self.is_odd(told, number, said) {
             true => document.as_ref().and_then(|document| self.edits(told, document, number, &texts, said)),
             false => None,
@@ -58,7 +59,6 @@ impl Responses {
         let Some(item) = told.item.and_then(|at| self.items.get_mut(at)) else { return false };
         if item.left.is_none() && !item.gone && item.is_emptied(said) {
             item.gone = true;
-            self.moved -= 1;
         }
         let part = told.part.and_then(|at| item.parts.get(at));
         item.gone || told.event == Event::Annotation && part.is_some_and(|part| part.left.is_some())
@@ -85,26 +85,24 @@ impl Responses {
         texts
     }
 
-    /// The number of a frame that leaves, given its own.
+    /// The number of an event that leaves: one more than the last one's; of the first one its own.
     pub(super) fn numbered(&mut self, own: Option<u64>) -> u64 {
-        let number = own.map_or(self.next, |own| own.saturating_add_signed(self.shift));
-        self.next = number + 1;
+        let number = self.next.or(own).unwrap_or_default();
+        self.next = Some(number.saturating_add(1));
         number
     }
 
-    /// The place of an item that leaves now.
-    pub(super) fn placed(&self, own: Option<u64>) -> u64 {
-        let last = self.items.iter().filter_map(|item| item.left).max();
-        let own = own.map(|own| own.saturating_add_signed(self.moved));
-        own.filter(|own| self.items.iter().all(|item| item.left != Some(*own)))
-            .unwrap_or(last.map_or(0, |last| last + 1))
+    /// The place of an item that leaves.
+    pub(super) fn placed(&mut self) -> u64 {
+        self.places += 1;
+        self.places - 1
     }
 
     /// Whether a frame is to leave as anything but what it came as.
-    fn is_odd(&self, told: &Told, number: u64, said: &Said) -> bool {
+    fn is_odd(&self, told: &Told, number: Option<u64>, said: &Said) -> bool {
         let item = told.item.and_then(|at| self.items.get(at));
         told.odd
-            || told.number != Some(number)
+            || told.number != number
             || item.is_some_and(|item| told.place != item.left || item.changed() || item.rewritten(said).is_some())
             || matches!(told.event, Event::End { .. }) && (said.changed || said.note.is_some())
     }
@@ -113,7 +111,7 @@ impl Responses {
         &mut self,
         told: &Told,
         document: &Document,
-        number: u64,
+        number: Option<u64>,
         texts: &[Option<String>],
         said: &mut Said,
     ) -> Option<Edits> {
@@ -122,7 +120,9 @@ impl Responses {
             Some(at) if document.raw(at) == value => {}
             _ => edits.add_member(document, Document::ROOT, key, &value),
         };
-        set("sequence_number", number.to_string());
+        if let Some(number) = number {
+            set("sequence_number", number.to_string());
+        }
         let item = told.item.and_then(|at| self.items.get(at));
         if let Some((item, place)) = item.and_then(|item| Some((item, item.left?))) {
             set("output_index", place.to_string());
@@ -263,7 +263,7 @@ impl Responses {
 /// The `item` of an event.
 fn item_of(data: &Bytes) -> Option<Bytes> {
     let document = Document::read(data.clone()).ok()?;
-    Some(document.slice(document.some(Document::ROOT, "item")?))
+    Some(Bytes::copy_from_slice(document.raw(document.some(Document::ROOT, "item")?).as_bytes()))
 }
 
 fn set_text(document: &Document, at: At, text: &str, edits: &mut Edits) {
@@ -309,7 +309,8 @@ pub(super) fn edit_item(document: &Document, at: At, item: &mut Item, whole: boo
     for list in [List::Content, List::Summary] {
         let parts = document.some(at, list.key());
         for (place, object) in parts.into_iter().flat_map(|parts| document.elements(parts)).enumerate() {
-            if let Some(part) = item.find(list, place as u64).and_then(|part| item.parts.get(part)) {
+            let part = item.find(list, place as u64).and_then(|part| item.parts.get(part));
+            if let Some(part) = part.filter(|part| *part.kind != OTHER) {
                 restate(document, object, part.kind.key, &part.released(said), edits);
             }
         }

@@ -7,11 +7,12 @@
 //!
 //! - `events`: the events by name, and the kinds of parts.
 //! - `items`: items and parts, what came of them and what has left.
-//! - `read`: what an event tells.
+//! - `read`, `calls`: what an event tells.
 //! - `leave`: what leaves in its place.
 //! - `complete`: events that the upstream did not send.
 //! - `ending`: the last events of a stream that is cut.
 
+mod calls;
 mod complete;
 mod ending;
 mod events;
@@ -42,11 +43,10 @@ pub(super) struct Responses {
     /// The client has it, and its end or an error.
     opened: bool,
     ended: bool,
-    /// The number of the next event, and how many were made, without those that were dropped.
-    next: u64,
-    shift: i64,
-    /// The same of items.
-    moved: i64,
+    /// The number of the next event, once the first one has left.
+    next: Option<u64>,
+    /// The place of the next item.
+    places: u64,
 }
 
 /// What a frame tells.
@@ -84,7 +84,7 @@ impl Format for Responses {
         said.keeps = true;
         frame.lane = Lane::All;
         let Data::Json(document) = event.data else { return Ok(()) };
-        let told = self.told(document, said)?;
+        let told = self.told(event.name, document, said)?;
         frame.parts = told.pieces.iter().map(|piece| frame::Part::Text(piece.span.clone())).collect();
         let calls = match told.event {
             Event::End { .. } => self.items.iter().filter_map(Item::call).collect(),

@@ -2,18 +2,18 @@
 
 use std::borrow::Cow;
 
-use gatehook_events::ToolCall;
+use bytes::Bytes;
 
-use super::events::{Event, List, PartKind};
+use super::calls::grow;
+use super::events::{Event, List, OTHER, PartKind, REASONING, REFUSAL, SUMMARY, TEXT};
 use super::items::{Item, ItemKind, Part};
 use super::{Piece, Responses, Told};
 use crate::json::{At, Document, Kind};
-use crate::response::shown_whole;
-use crate::stream::format::members;
-use crate::stream::said::{CallState, Said};
+use crate::stream::format::{members, named};
+use crate::stream::said::Said;
 use crate::stream::tokens::spell;
-use crate::stream::{Call, CallId, Fault, TrackKind};
-use crate::view::{Draft, is_cipher};
+use crate::stream::{Fault, TrackKind};
+use crate::view::is_cipher;
 
 const EVENT: &[&str] = &[
     "type",
@@ -37,16 +37,6 @@ const PART: &[&str] = &["type", "text", "refusal", "annotations", "logprobs"];
 
 /// Items that hold nothing of what the model said.
 const SILENT: &[&str] = &["mcp_list_tools", "compaction"];
-
-/// Calls that a client makes: the type of their item, what they are shown as, and the key of their arguments.
-const CALLS: &[(&str, &str, &str)] =
-    &[("function_call", "function", "arguments"), ("custom_tool_call", "custom", "input")];
-
-/// The key of the arguments of a call that can be rewritten.
-pub(super) fn arguments_key(document: &Document, item: At) -> Option<&'static str> {
-    let kind = document.string(item, "type")?;
-    CALLS.iter().find(|(name, _, _)| *name == kind).map(|(_, _, key)| *key)
-}
 
 fn number(document: &Document, key: &str) -> Option<u64> {
     document.raw(document.get(Document::ROOT, key)?).parse().ok()
@@ -72,12 +62,13 @@ pub(super) struct Reader<'r> {
 
 impl Responses {
     /// Reads one event.
-    pub(super) fn told(&mut self, document: &Document, said: &mut Said) -> Result<Told, Fault> {
+    pub(super) fn told(&mut self, name: Option<&str>, document: &Document, said: &mut Said) -> Result<Told, Fault> {
         check(document, Document::ROOT, EVENT)?;
-        let event = Event::of(&document.string(Document::ROOT, "type").unwrap_or_default());
+        let event = named(document, name, Event::of, Event::Other)?;
         if event == Event::Opening {
             let response = document.some(Document::ROOT, "response");
-            self.opening = response.map(|at| document.slice(at)).or(self.opening.take());
+            let response = response.map(|at| Bytes::copy_from_slice(document.raw(at).as_bytes()));
+            self.opening = self.opening.take().or(response);
         }
         let told = Told {
             event,
@@ -103,7 +94,7 @@ impl Responses {
 /// The same: by its id, else by its place where the kind is the same.
 fn listed(items: &[Item], document: &Document, at: At, place: usize) -> Option<usize> {
     let id = document.string(at, "id");
-    id.and_then(|id| items.iter().rposition(|item| item.id.as_deref() == Some(&*id))).or_else(|| {
+    id.and_then(|id| with_id(items, &id, Some(place as u64))).or_else(|| {
         let item = items.get(place)?;
         let same = match document.string(at, "type").as_deref() {
             Some("message") => item.kind == ItemKind::Message,
@@ -115,26 +106,37 @@ fn listed(items: &[Item], document: &Document, at: At, place: usize) -> Option<u
     })
 }
 
+/// The item of an id. Where a server gives one id to several, their places tell them apart.
+fn with_id(items: &[Item], id: &str, place: Option<u64>) -> Option<usize> {
+    let own = |item: &Item| item.id.as_deref() == Some(id);
+    let there = items.iter().rposition(|item| own(item) && place.is_some() && item.number == place);
+    there.or_else(|| items.iter().rposition(own))
+}
+
 impl Reader<'_> {
     fn read(&mut self) -> Result<(), Fault> {
         let document = self.document;
         let root = Document::ROOT;
         match self.told.event {
             Event::Opening => {
-                let response = document.some(root, "response");
-                self.told.odd = response.is_some_and(|at| document.some(at, "output").is_none());
+                let Some(response) = document.some(root, "response") else { return Ok(()) };
+                let output = document.some(response, "output");
+                if let Some(output) = output.filter(|output| document.elements(*output).next().is_some()) {
+                    return Err(document.shape(output, "a response begins without output").into());
+                }
+                self.told.odd = output.is_none();
             }
             Event::ItemAdded => self.item_added()?,
             Event::ItemDone => self.item_done()?,
             Event::PartAdded(list) | Event::PartDone(list) => self.part_shown(list)?,
             Event::TextDelta(kind) => {
-                let (item, part) = self.about_part(kind);
+                let (item, part) = self.about_part(kind)?;
                 let delta = text(document, root, "delta")?;
                 self.append(item, part, &delta)?;
                 self.told.odd |= document.some(root, "logprobs").is_some_and(|at| !spell_or_none(document, at, &delta));
             }
             Event::TextDone(kind) => {
-                let (item, part) = self.about_part(kind);
+                let (item, part) = self.about_part(kind)?;
                 self.reconcile(item, part, root, kind)?;
             }
             Event::Annotation => {
@@ -166,17 +168,15 @@ impl Reader<'_> {
     }
 
     /// Notes that a field of the event is missing.
-    fn lacks(&mut self, key: &str) {
+    pub(super) fn lacks(&mut self, key: &str) {
         self.told.odd |= self.document.get(Document::ROOT, key).is_none();
     }
 
     /// The item that the event is about: by its id, else by its place in the output.
-    fn about(&self) -> Option<usize> {
+    pub(super) fn about(&self) -> Option<usize> {
         let id = self.document.string(Document::ROOT, "item_id");
         match (id, self.told.place) {
-            (Some(id), _) if self.items.iter().any(|item| item.id.is_some()) => {
-                self.items.iter().rposition(|item| item.id.as_deref() == Some(&*id))
-            }
+            (Some(id), place) if self.items.iter().any(|item| item.id.is_some()) => with_id(self.items, &id, place),
             (_, Some(place)) => self.items.iter().rposition(|item| item.number == Some(place)),
             (Some(_), None) => self.items.len().checked_sub(1),
             (None, None) => None,
@@ -184,14 +184,14 @@ impl Reader<'_> {
     }
 
     /// The item and part of a text; they are made where nobody has announced them.
-    fn about_part(&mut self, kind: &'static PartKind) -> (usize, usize) {
+    fn about_part(&mut self, kind: &'static PartKind) -> Result<(usize, usize), Fault> {
         let index = number(self.document, kind.list.index());
         let item = self.about_or_new(kind);
-        let part = self.part(item, kind, index);
+        let part = self.part(item, kind, index)?;
         (self.told.item, self.told.part) = (Some(item), Some(part));
         self.lacks("item_id");
         self.lacks(kind.list.index());
-        (item, part)
+        Ok((item, part))
     }
 
     fn about_or_new(&mut self, kind: &PartKind) -> usize {
@@ -216,7 +216,7 @@ impl Reader<'_> {
     fn item_done(&mut self) -> Result<(), Fault> {
         let Some(at) = self.document.some(Document::ROOT, "item") else { return Ok(()) };
         let id = self.document.string(at, "id");
-        let by_id = id.and_then(|id| self.items.iter().rposition(|item| item.id.as_deref() == Some(&*id)));
+        let by_id = id.and_then(|id| with_id(self.items, &id, self.told.place));
         let item = match by_id.or_else(|| self.about()) {
             Some(item) => item,
             None => self.add(at, self.told.place)?,
@@ -228,14 +228,20 @@ impl Reader<'_> {
     fn part_shown(&mut self, list: List) -> Result<(), Fault> {
         self.told.item = self.about();
         let Some(at) = self.document.some(Document::ROOT, "part") else { return Ok(()) };
-        let Some(kind) = self.part_kind(at)? else { return Ok(()) };
+        let Some(kind) = self.part_kind(at, list, self.told.item)? else {
+            let index = number(self.document, list.index());
+            if let (Some(item), Some(index), List::Content) = (self.told.item, index, list) {
+                self.other_part(item, index, at)?;
+            }
+            return Ok(());
+        };
         let item = self.about_or_new(kind);
         let index = number(self.document, list.index()).or_else(|| {
             // A new part without a number stands behind those that are there.
             let added = matches!(self.told.event, Event::PartAdded(_));
-            added.then(|| self.items.get(item).map_or(0, |item| item.count(list)))
+            added.then(|| self.items.get(item).map_or(0, |item| item.next(list)))
         });
-        let part = self.part(item, kind, index);
+        let part = self.part(item, kind, index)?;
         (self.told.item, self.told.part) = (Some(item), Some(part));
         self.lacks("item_id");
         self.lacks(list.index());
@@ -243,9 +249,22 @@ impl Reader<'_> {
         self.reconcile(item, part, at, kind)
     }
 
-    fn part_kind(&self, part: At) -> Result<Option<&'static PartKind>, Fault> {
+    /// By its type; where that is unknown, by the text that it has nevertheless.
+    fn part_kind(&self, part: At, list: List, item: Option<usize>) -> Result<Option<&'static PartKind>, Fault> {
         check(self.document, part, PART)?;
-        Ok(PartKind::of(&self.document.string(part, "type").unwrap_or_default()))
+        let known = PartKind::of(&self.document.string(part, "type").unwrap_or_default());
+        if let Some(kind) = known.filter(|kind| kind.list == list) {
+            return Ok(Some(kind));
+        }
+        let has = |key| self.document.string(part, key).is_some();
+        let item = item.and_then(|at| self.items.get(at)).map(|item| item.kind);
+        Ok(match (list, item) {
+            (List::Summary, _) if has("text") => Some(&SUMMARY),
+            (List::Content, Some(ItemKind::Reasoning)) if has("text") => Some(&REASONING),
+            (List::Content, _) if has("text") => Some(&TEXT),
+            (List::Content, _) if has("refusal") => Some(&REFUSAL),
+            _ => None,
+        })
     }
 
     fn add(&mut self, at: At, place: Option<u64>) -> Result<usize, Fault> {
@@ -262,7 +281,15 @@ impl Reader<'_> {
             ItemKind::Reasoning => Some(TrackKind::Thinking),
             ItemKind::Call(_) | ItemKind::Silent => None,
         });
-        self.items.push(Item::new(self.document.string(at, "id").map(Into::into), place, kind));
+        let item = Item::new(self.document.string(at, "id").map(Into::into), place, kind);
+        let same = |other: &Item| match (&item.id, place) {
+            (id, Some(place)) => other.id == *id && other.number == Some(place),
+            (id, None) => id.is_some() && other.id == *id,
+        };
+        if self.items.iter().any(same) {
+            return Err(self.document.ambiguous(at, "the item was announced before").into());
+        }
+        self.items.push(item);
         Ok(self.items.len() - 1)
     }
 
@@ -294,9 +321,13 @@ impl Reader<'_> {
             return Err(self.document.shape(parts, "a list of parts is expected").into());
         }
         for (place, at) in self.document.elements(parts).enumerate() {
-            if let Some(kind) = self.part_kind(at)? {
-                let part = self.part(index, kind, Some(place as u64));
-                self.reconcile(index, part, at, kind)?;
+            match self.part_kind(at, list, Some(index))? {
+                Some(kind) => {
+                    let part = self.part(index, kind, Some(place as u64))?;
+                    self.reconcile(index, part, at, kind)?;
+                }
+                None if list == List::Content => self.other_part(index, place as u64, at)?,
+                None => {}
             }
         }
         Ok(())
@@ -318,16 +349,31 @@ impl Reader<'_> {
     }
 
     /// The part of an item that is meant: at `index`, else the last one of its list.
-    fn part(&mut self, item: usize, kind: &'static PartKind, index: Option<u64>) -> usize {
-        let Some(item) = self.items.get_mut(item) else { return 0 };
+    fn part(&mut self, item: usize, kind: &'static PartKind, index: Option<u64>) -> Result<usize, Fault> {
+        let Some(item) = self.items.get_mut(item) else { return Ok(0) };
         let found = match index {
             Some(index) => item.find(kind.list, index),
             None => item.last(kind.list),
         };
-        found.unwrap_or_else(|| {
+        if found.and_then(|at| item.parts.get(at)).is_some_and(|part| part.kind != kind) {
+            return Err(self.document.ambiguous(Document::ROOT, "a part of an item is of two kinds").into());
+        }
+        if found.is_none() && index.is_some_and(|index| index > item.next(kind.list)) {
+            return Err(self.document.shape(Document::ROOT, "a part of an item leaves a gap").into());
+        }
+        Ok(found.unwrap_or_else(|| {
             item.parts.push(Part::new(kind, index.unwrap_or_default()));
             item.parts.len() - 1
-        })
+        }))
+    }
+
+    /// A part that holds no text keeps its place.
+    fn other_part(&mut self, item: usize, index: u64, at: At) -> Result<(), Fault> {
+        let part = self.part(item, &OTHER, Some(index))?;
+        if let Some(part) = self.items.get_mut(item).and_then(|item| item.parts.get_mut(part)) {
+            part.other = Some(self.document.value(at));
+        }
+        Ok(())
     }
 
     fn append(&mut self, item: usize, part: usize, more: &str) -> Result<(), Fault> {
@@ -354,61 +400,6 @@ impl Reader<'_> {
         }
         let logprobs = self.document.some(at, "logprobs");
         self.told.odd |= logprobs.is_some_and(|at| !spell_or_none(self.document, at, &whole));
-        Ok(())
-    }
-
-    /// The arguments of a call grow.
-    fn argue(&mut self, grow: impl FnOnce(&mut String)) -> Result<(), Fault> {
-        self.told.item = self.about();
-        self.lacks("item_id");
-        let call = self.told.item.and_then(|at| self.items.get(at)).and_then(Item::call);
-        let state = call.and_then(|call| self.said.call_states.get_mut(call.0));
-        let state = state
-            .ok_or_else(|| Fault::from(self.document.shape(Document::ROOT, "these arguments belong to no call")))?;
-        let before = state.arguments.len();
-        grow(&mut state.arguments);
-        self.told.argued = state.arguments.len();
-        let complete = call.and_then(|call| self.said.calls.get(call.0)).is_some_and(|call| call.complete);
-        if complete && self.told.argued > before {
-            return Err(Fault::WentOn("arguments came after a tool call was complete"));
-        }
-        Ok(())
-    }
-
-    fn begin_call(&mut self, at: At) -> Result<CallId, Fault> {
-        if self.said.choice(0).over {
-            return Err(Fault::WentOn("a tool call came after the stop reason"));
-        }
-        let call = shown(self.document, at)?;
-        let sealed = arguments_key(self.document, at).is_none();
-        let arguments = call.function.arguments.to_string();
-        self.said.calls.push(Call { choice: 0, call, complete: false, decided: false });
-        self.said.call_states.push(CallState { arguments, sealed, ..CallState::default() });
-        Ok(CallId(self.said.calls.len() - 1))
-    }
-
-    /// A call is shown as it is in the end. Its arguments may say more than came before; its name and id stay.
-    fn finish_call(&mut self, at: At, id: CallId) -> Result<(), Fault> {
-        let mut last = shown(self.document, at)?;
-        let (Some(call), Some(state)) = (self.said.calls.get_mut(id.0), self.said.call_states.get_mut(id.0)) else {
-            return Ok(());
-        };
-        if !call.complete {
-            match state.sealed {
-                true => state.arguments = last.function.arguments.to_string(),
-                false => grow(&mut state.arguments, &last.function.arguments),
-            }
-            call.complete = true;
-            last.function.arguments = state.arguments.as_str().into();
-            last.id = call.call.id.take().or(last.id);
-            if !call.call.function.name.is_empty() {
-                last.function.name = call.call.function.name.clone();
-            }
-            call.call = last.clone();
-        }
-        let came = shown(self.document, at)?;
-        self.told.argued = state.arguments.len();
-        self.told.odd |= !state.sealed && (came.function != call.call.function || came.id != call.call.id);
         Ok(())
     }
 
@@ -452,21 +443,4 @@ impl Reader<'_> {
 /// Whether log probabilities spell a text, or say nothing.
 fn spell_or_none(document: &Document, logprobs: At, text: &str) -> bool {
     document.elements(logprobs).next().is_none() || spell(document, logprobs, text)
-}
-
-/// A call as hooks see it.
-fn shown(document: &Document, at: At) -> Result<ToolCall, Fault> {
-    let kind = document.string(at, "type").unwrap_or_default();
-    let Some((_, shown, key)) = CALLS.iter().find(|(name, _, _)| *name == kind) else {
-        return Ok(shown_whole(document, at, if kind.is_empty() { "unknown" } else { &kind }));
-    };
-    let mut draft = Draft::default();
-    draft.call(document, at, shown, key, "call_id")?;
-    Ok(draft.message.tool_calls.into_iter().flatten().next().unwrap_or_default())
-}
-
-fn grow(arguments: &mut String, whole: &str) {
-    if whole.starts_with(&**arguments) {
-        arguments.push_str(whole.get(arguments.len()..).unwrap_or_default());
-    }
 }
