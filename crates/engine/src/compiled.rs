@@ -160,7 +160,7 @@ impl EventHooks {
     /// The hooks that fit an input, each definition once, in configuration order.
     pub(crate) fn select(&self, input: &Input) -> Vec<&Arc<Hook>> {
         let mut selected: Vec<&Arc<Hook>> = Vec::new();
-        for number in self.matchers.select(input) {
+        for &number in self.matchers.select(input).iter() {
             let Some(hook) = self.hooks.get(number) else { continue };
             let again = hook.same_as != number && selected.iter().any(|earlier| earlier.same_as == hook.same_as);
             if !again && hook.conditions.iter().all(|condition| condition.holds(input)) {

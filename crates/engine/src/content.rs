@@ -80,31 +80,26 @@ enum By {
     Content,
     /// What the hook is shown around it counts too.
     Surroundings,
-    /// The same, of a tool result that was seen on the wire: it is sent with each call, but has happened once.
-    Wire,
 }
 
 impl Recall {
     /// What a hook of this event remembers, if anything.
     pub(crate) fn of(event: Event, definition: &HookDefinition, handler: &dyn Handler) -> Option<Self> {
-        let has_messages = matches!(event, Event::PreInference | Event::BeforeLlmCall);
+        let has_content = matches!(event, Event::PreInference | Event::BeforeLlmCall | Event::ToolResponseTransform);
+        // Who looks on is shown every event as it is.
+        if !has_content || definition.observer {
+            return None;
+        }
         let by = match definition.cache {
-            _ if !has_messages && event != Event::ToolResponseTransform => return None,
-            // Who looks on is shown each conversation as it is.
-            _ if has_messages && definition.observer => return None,
             _ if handler.judges_by_content() => By::Content,
             Some(Cache::Content) => By::Surroundings,
-            None if has_messages => return None,
-            None => By::Wire,
+            None => return None,
         };
         Some(Self { memory: Memory::default(), by })
     }
 
     /// What is known of an input's contents; `None` where the hook is asked as if it remembered nothing.
     pub(crate) fn look_up<'a>(&'a self, event: Event, input: &Input, digests: &Digests) -> Option<Known<'a>> {
-        if self.by == By::Wire && input.plane.as_deref() != Some("wire") {
-            return None;
-        }
         let surroundings = if self.by == By::Content { Digest::NONE } else { digests.surroundings(input)? };
         let key = |content| Key { content, surroundings };
         let mut known = Known { recall: self, event, judged: Vec::new(), keys: Vec::new(), blocks: Vec::new() };
@@ -320,15 +315,6 @@ fn is_plain(output: &Output) -> bool {
 }
 
 impl Hook {
-    /// Whether an observer has not been told of this before; from now on it has.
-    pub(crate) fn is_new_to(&self, event: Event, input: &Input, digests: &Digests) -> bool {
-        let known = self.recall.as_ref().and_then(|recall| recall.look_up(event, input, digests));
-        let Some(known) = known else { return true };
-        let is_new = !known.is_settled();
-        self.learn(known.keys.into_iter().map(|(_, key)| (key, Judged::Passed)).collect());
-        is_new
-    }
-
     /// Remembers what a verdict has taught that was taken.
     pub(crate) fn learn(&self, learned: Learned) {
         if let Some(recall) = self.recall.as_ref().filter(|_| !learned.is_empty()) {

@@ -1,6 +1,5 @@
 //! One event's way through its hooks: run them, read what they answer, take their rewrites, fold it all.
 
-use std::borrow::Cow;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,7 +12,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::aggregate::{Fold, Ran};
 use crate::compiled::{EventHooks, Hook};
-use crate::content::{Digests, Learned, Unmapped};
+use crate::content::{Digests, Known, Learned, Unmapped};
 use crate::definition::HandlerDefinition;
 use crate::executor::Inner;
 use crate::handler::{HandlerError, HookCall, Reply};
@@ -50,37 +49,43 @@ impl View {
 }
 
 impl Dispatch<'_> {
-    pub(crate) async fn run(&self, selected: Vec<&Arc<Hook>>, input: &Input) -> Verdict {
+    pub(crate) async fn run(&self, mut selected: Vec<&Arc<Hook>>, input: &Input) -> Verdict {
         // Those that cannot rewrite need not wait for each other.
         let judge = selected.iter().all(|hook| hook.definition.concurrent);
         if self.hooks.sequential && !judge {
             return self.one_after_another(&selected, input).await;
         }
-        let (observers, judges): (Vec<_>, Vec<_>) = selected.into_iter().partition(|hook| hook.definition.observer);
-        for hook in observers {
-            self.inner.observers.push(hook, self.event, input, &self.inner.cwd);
+        selected.retain(|hook| {
+            if hook.definition.observer {
+                self.inner.observers.push(hook, self.event, input, &self.inner.cwd);
+            }
+            !hook.definition.observer
+        });
+        match selected.as_slice() {
+            // Nothing beside it: it need not be watched among others.
+            [alone] => self.one_after_another(&[alone], input).await,
+            judges => self.side_by_side(judges, input).await,
         }
-        self.side_by_side(&judges, input).await
     }
 
     /// Each hook, observers too, sees what those before it have rewritten, and nothing of what they denied.
     async fn one_after_another(&self, hooks: &[&Arc<Hook>], input: &Input) -> Verdict {
         let mut fold = Fold::new(self.event);
-        let mut current = Cow::Borrowed(input);
+        // In a box: this future is moved once, and most events are not rewritten.
+        let mut rewritten: Option<Box<Input>> = None;
         let mut view = View::new(self);
         for hook in hooks {
+            let current = rewritten.as_deref().unwrap_or(input);
             if hook.definition.observer {
-                if hook.is_new_to(self.event, &current, &view.digests) {
-                    self.inner.observers.push(hook, self.event, &current, &self.inner.cwd);
-                }
+                self.inner.observers.push(hook, self.event, current, &self.inner.cwd);
                 continue;
             }
-            let ran = self.run_hook(hook, &current, &view, Instant::now() + hook.timeout).await;
-            if self.take(ran, &current, &mut fold) {
-                let mut next = current.as_ref().clone();
+            let ran = self.run_hook(hook, current, &view, Instant::now()).await;
+            if self.take(ran, current, &mut fold) {
+                let mut next = Box::new(current.clone());
                 rewrite::apply(&fold.verdict.rewritten, &mut next);
-                let digests = view.digests.rewritten(&current, &next);
-                (view, current) = (View { digests, ..View::new(self) }, Cow::Owned(next));
+                let digests = view.digests.rewritten(current, &next);
+                (view, rewritten) = (View { digests, ..View::new(self) }, Some(next));
             }
             if fold.ends_sequence() {
                 break;
@@ -99,7 +104,7 @@ impl Dispatch<'_> {
         loop {
             while running.len() < self.inner.options.max_concurrent_hooks.get() {
                 let Some((place, hook)) = waiting.next() else { break };
-                let run = self.run_hook(hook, input, &view, start + hook.timeout);
+                let run = self.run_hook(hook, input, &view, start);
                 running.push(run.map(move |ran| (place, ran)));
             }
             let Some((place, ran)) = running.next().await else { break };
@@ -113,14 +118,27 @@ impl Dispatch<'_> {
         fold.finish()
     }
 
+    /// Runs one hook; its time began at `start`.
+    async fn run_hook<'h>(&self, hook: &'h Hook, input: &Input, view: &View, start: Instant) -> Ran<'h> {
+        match hook.recall.as_ref().and_then(|recall| recall.look_up(self.event, input, &view.digests)) {
+            Some(known) => Box::pin(self.run_on_new(hook, known, input, view, start)).await,
+            None => {
+                let answer = self.ask(hook, input, &view.shown, start + hook.timeout).await;
+                Ran { hook, answer, duration: start.elapsed(), recalled: false, learned: Learned::new() }
+            }
+        }
+    }
+
     /// Runs one hook on what it has not judged before.
-    async fn run_hook<'h>(&self, hook: &'h Hook, input: &Input, view: &View, deadline: Instant) -> Ran<'h> {
-        let start = Instant::now();
-        let known = hook.recall.as_ref().and_then(|recall| recall.look_up(self.event, input, &view.digests));
-        let Some(mut known) = known else {
-            let answer = self.ask(hook, input, &view.shown, deadline).await;
-            return Ran { hook, answer, duration: start.elapsed(), recalled: false, learned: Learned::new() };
-        };
+    async fn run_on_new<'h>(
+        &self,
+        hook: &'h Hook,
+        mut known: Known<'_>,
+        input: &Input,
+        view: &View,
+        start: Instant,
+    ) -> Ran<'h> {
+        let deadline = start + hook.timeout;
         if known.is_settled() {
             let mut answer = Answer::nothing();
             // Nothing was asked, so there is nothing that could not be put back.

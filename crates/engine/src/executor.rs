@@ -291,14 +291,14 @@ impl Executor {
     /// # Ok(())
     /// # }
     /// ```
-    pub async fn dispatch_held(
-        &self,
+    pub fn dispatch_held<'a>(
+        &'a self,
         event: Event,
-        input: &Input,
-        cancel: &CancellationToken,
-        hold: &Hold<'_>,
-    ) -> Verdict {
-        self.dispatch_some(event, input, cancel, hold, &|_| true).await
+        input: &'a Input,
+        cancel: &'a CancellationToken,
+        hold: &'a Hold<'a>,
+    ) -> impl Future<Output = Verdict> + Send + 'a {
+        self.dispatch_some(event, input, cancel, hold, &|_| true)
     }
 
     /// The hooks that [`dispatch`](Self::dispatch) would run on this input, in configuration order, each definition

@@ -232,6 +232,11 @@ impl Payload {
         Self { line: OnceLock::new(), event: Some(event), cwd: Some(cwd) }
     }
 
+    /// The same event's, of another input.
+    pub(crate) fn afresh(&self) -> Self {
+        Self { line: OnceLock::new(), event: self.event, cwd: self.cwd.clone() }
+    }
+
     /// One line of JSON, without its end. `schema_version`, `hook_event_name`, `cwd` and `timestamp` are filled in
     /// where the host left them out.
     pub fn line(&self, input: &Input) -> Result<Bytes, HandlerError> {

@@ -2,6 +2,8 @@
 
 mod re2;
 
+use std::borrow::Cow;
+
 use gatehook_events::{Input, Subject};
 use regex_automata::PatternSet;
 use regex_automata::meta::Regex;
@@ -137,8 +139,8 @@ impl Matchers {
     }
 
     /// The hooks that fit, in configuration order. Allocates nothing where none does.
-    pub(crate) fn select(&self, input: &Input) -> Vec<usize> {
-        let mut selected = self.always.clone();
+    pub(crate) fn select(&self, input: &Input) -> Cow<'_, [usize]> {
+        let mut selected = Cow::Borrowed(self.always.as_slice());
         for set in &self.sets {
             let subject = input.subject(set.subject).unwrap_or_default();
             if !set.regex.is_match(subject) {
@@ -147,10 +149,12 @@ impl Matchers {
             let mut fitting = PatternSet::new(set.regex.pattern_len());
             set.regex.which_overlapping_matches(&regex_automata::Input::new(subject), &mut fitting);
             for pattern in fitting.iter() {
-                selected.extend(set.hooks.get(pattern.as_usize()).into_iter().flatten());
+                selected.to_mut().extend(set.hooks.get(pattern.as_usize()).into_iter().flatten());
             }
         }
-        selected.sort_unstable();
+        if let Cow::Owned(selected) = &mut selected {
+            selected.sort_unstable();
+        }
         selected
     }
 }
@@ -224,7 +228,7 @@ mod tests {
             Subject::Path => Input { file: value, ..Input::default() },
             _ => Input { tool_name: value, ..Input::default() },
         };
-        Matchers::compile(&rules).unwrap().select(&input)
+        Matchers::compile(&rules).unwrap().select(&input).into_owned()
     }
 
     #[test]

@@ -10,13 +10,11 @@ use crate::handler::Payload;
 pub(crate) struct Shown {
     payload: Payload,
     bare: OnceLock<Option<(Box<Input>, Payload)>>,
-    event: Event,
-    cwd: Arc<str>,
 }
 
 impl Shown {
     pub(crate) fn new(event: Event, cwd: Arc<str>) -> Self {
-        Self { payload: Payload::new(event, cwd.clone()), bare: OnceLock::new(), event, cwd }
+        Self { payload: Payload::new(event, cwd), bare: OnceLock::new() }
     }
 
     /// The view of a hook that wants image data, or does not.
@@ -24,14 +22,10 @@ impl Shown {
         if images {
             return (input, &self.payload);
         }
-        match self.bare.get_or_init(|| Some((Box::new(without_image_data(input)?), self.payload()))) {
+        match self.bare.get_or_init(|| Some((Box::new(without_image_data(input)?), self.payload.afresh()))) {
             Some((input, payload)) => (input, payload),
             None => (input, &self.payload),
         }
-    }
-
-    fn payload(&self) -> Payload {
-        Payload::new(self.event, self.cwd.clone())
     }
 }
 

@@ -255,50 +255,28 @@ async fn messages_of_an_agent_are_remembered_too() {
     assert_eq!(*runs.lock().unwrap(), [["secret"], ["b"]]);
 }
 
-/// A tool's result, and a hook on it that puts `new` in its place.
-fn tool_result(plane: &str, id: &str) -> Input {
-    serde_json::from_value(json!({"plane": plane, "tool_name": "read", "tool_use_id": id, "tool_response": "old"}))
-        .unwrap()
-}
-
-fn replacing(registry: &Registry, runs: Runs) {
-    registry
-        .register_builtin("replace", move |_context, input, _args| {
-            runs.lock().unwrap().push(vec![input.tool_use_id.as_deref().unwrap_or_default().to_owned()]);
-            let specific =
-                HookSpecificOutput { updated_tool_response: Some("new".into()), ..HookSpecificOutput::default() };
-            Ok(Some(Output::specific(specific)))
-        })
-        .unwrap();
+fn tool_result(id: &str) -> Input {
+    serde_json::from_value(json!({"tool_name": "read", "tool_use_id": id, "tool_response": "old"})).unwrap()
 }
 
 #[tokio::test]
-async fn a_tool_result_on_the_wire_happens_once() {
-    for (plane, runs_wanted) in [("wire", vec!["1", "2"]), ("agent", vec!["1", "2", "1"])] {
+async fn a_tool_result_that_was_judged_is_rewritten_without_the_hook() {
+    for (cache, wanted) in [(Some(Cache::Content), vec!["1", "2"]), (None, vec!["1", "2", "1"])] {
         let (registry, runs) = (Registry::new(), Runs::default());
-        replacing(&registry, runs.clone());
-        let executor = executor(Event::ToolResponseTransform, vec![HookDefinition::builtin("replace", &[])], &registry);
+        let log = runs.clone();
+        let replace = move |input: &Input| {
+            log.lock().unwrap().push(vec![input.tool_use_id.as_deref().unwrap().to_owned()]);
+            Output::specific(HookSpecificOutput { updated_tool_response: Some("new".into()), ..Default::default() })
+        };
+        registry.register_builtin("replace", move |_context, input, _args| Ok(Some(replace(input)))).unwrap();
+        let hook = HookDefinition { cache, ..HookDefinition::builtin("replace", &[]) };
+        let executor = executor(Event::ToolResponseTransform, vec![hook], &registry);
         for id in ["1", "2", "1"] {
-            let verdict = judged(&executor, Event::ToolResponseTransform, &tool_result(plane, id)).await;
-            assert_eq!(verdict.rewritten.tool_response.as_deref(), Some(&json!("new")), "{plane} {id}");
+            let verdict = judged(&executor, Event::ToolResponseTransform, &tool_result(id)).await;
+            assert_eq!(verdict.rewritten.tool_response.as_deref(), Some(&json!("new")), "{cache:?} {id}");
         }
-        assert_eq!(runs.lock().unwrap().concat(), runs_wanted, "{plane}");
+        assert_eq!(runs.lock().unwrap().concat(), wanted, "{cache:?}");
     }
-}
-
-#[tokio::test]
-async fn an_observer_is_told_once_of_a_tool_result_on_the_wire() {
-    let (registry, runs) = (Registry::new(), Runs::default());
-    replacing(&registry, runs.clone());
-    let hook = HookDefinition { observer: true, ..HookDefinition::builtin("replace", &[]) };
-    let executor = executor(Event::ToolResponseTransform, vec![hook], &registry);
-    for id in ["1", "2", "1", "2"] {
-        judged(&executor, Event::ToolResponseTransform, &tool_result("wire", id)).await;
-    }
-    executor.drain(std::time::Duration::from_secs(10)).await;
-    let mut told = runs.lock().unwrap().concat();
-    told.sort();
-    assert_eq!(told, ["1", "2"]);
 }
 
 #[tokio::test]
@@ -306,9 +284,9 @@ async fn a_failure_on_a_tool_result_is_tried_again() {
     let registry = Registry::new();
     let broken = || Err(HandlerError::new(FailureKind::HandlerError, "no"));
     registry.register_builtin("broken", move |_context, _input, _args| broken()).unwrap();
-    let executor = executor(Event::ToolResponseTransform, vec![HookDefinition::builtin("broken", &[])], &registry);
+    let executor = executor(Event::ToolResponseTransform, vec![remembering("broken")], &registry);
     for _ in 0..2 {
-        let verdict = judged(&executor, Event::ToolResponseTransform, &tool_result("wire", "1")).await;
+        let verdict = judged(&executor, Event::ToolResponseTransform, &tool_result("1")).await;
         assert_eq!(verdict.outcomes[0].kind, OutcomeKind::Failed(FailureKind::HandlerError));
     }
 }

@@ -129,17 +129,22 @@ fn a_stream_that_ends_before_its_end_is_no_whole_answer() {
     }
 }
 
-/// An error of the upstream's own in mid-stream, as each protocol has it.
-fn error_event(route: &str) -> &'static str {
+/// An error of the upstream's own in mid-stream, as each protocol has it, behind so many frames.
+fn error_event(route: &str, frames: usize) -> String {
     match route {
-        "/api/chat" | "/api/generate" => "{\"error\":\"out of memory\"}\n",
+        "/api/chat" | "/api/generate" => "{\"error\":\"out of memory\"}\n".to_owned(),
         "/v1/messages" => {
-            "event: error\ndata: {\"type\":\"error\",\"error\":{\"type\":\"overloaded_error\",\"message\":\"out of memory\"}}\n\n"
+            let error = r#"{"type":"error","error":{"type":"overloaded_error","message":"out of memory"}}"#;
+            format!("event: error\ndata: {error}\n\n")
         }
         "/v1/responses" => {
-            "event: error\ndata: {\"type\":\"error\",\"sequence_number\":4,\"code\":\"x\",\"message\":\"out of memory\",\"param\":null}\n\n"
+            let rest = r#""code":"x","message":"out of memory","param":null"#;
+            format!("event: error\ndata: {{\"type\":\"error\",\"sequence_number\":{frames},{rest}}}\n\n")
         }
-        _ => "data: {\"error\":{\"message\":\"out of memory\",\"type\":\"server_error\",\"code\":500}}\n\n",
+        _ => {
+            let error = r#"{"error":{"message":"out of memory","type":"server_error","code":500}}"#;
+            format!("data: {error}\n\n")
+        }
     }
 }
 
@@ -152,11 +157,13 @@ fn an_upstreams_own_error_passes_as_it_came() {
         let mut feed = upstream.begin(kind(route));
         let begin = frames(route, &Said::text(&["Hello, my ", "world "]));
         let cut = begin.iter().position(|frame| frame.contains("world ")).unwrap();
-        feed.send(begin[..cut].concat() + error_event(route));
+        let error = error_event(route, cut);
+        feed.send(begin[..cut].concat() + &error);
         feed.end();
         let body = Coming::new(client).whole();
-        assert!(body.ends_with(error_event(route)), "{route} {body}");
-        assert_eq!(body.matches("error\":").count(), error_event(route).matches("error\":").count(), "{route} {body}");
+        assert!(body.ends_with(&error), "{route} {body}");
+        assert_eq!(body.matches("out of memory").count(), 1, "{route} {body}");
+        assert!(!heard(route, &body).over, "{route} {body}");
         gate.comes_to_rest();
     }
 }

@@ -9,7 +9,7 @@ use crate::tools::Fate;
 
 /// The calls of one answer.
 pub(super) struct CallsPassage {
-    /// What hooks of `post_inference` hold of them.
+    /// What they wait for, of the hooks of `post_inference`.
     hooks: Calls,
     /// Nobody looks at calls, and nothing in them is restored: they go as they come.
     free: bool,
@@ -25,7 +25,7 @@ enum Stage {
     Free,
     /// No hook has seen it.
     Unseen,
-    /// Those who judge the answer have left it so; now those who judge calls are asked.
+    /// Those who judge the whole have left it so; now those are asked who judge each call.
     Left(ToolCall),
     /// It went like this, or not at all.
     Gone(Option<ToolCall>),
@@ -38,13 +38,13 @@ pub(super) struct DueCall {
     /// Its choice, and its place among the calls of that choice.
     pub(super) choice: u32,
     pub(super) index: u32,
-    /// Hooks of `post_inference` see it first.
+    /// Some hooks of `post_inference` judge it by itself.
     pub(super) unseen: bool,
 }
 
 impl CallsPassage {
     pub(super) fn new(hooks: Calls, tools: bool, placeholders: Placeholders) -> Self {
-        let free = hooks == Calls::Pass && !tools && placeholders.is_empty();
+        let free = hooks == Calls::default() && !tools && placeholders.is_empty();
         Self { hooks, free, placeholders, stages: Vec::new() }
     }
 
@@ -61,18 +61,15 @@ impl CallsPassage {
 
     /// The next call that hooks are to see. Those that wait for the whole answer are not due before it was judged.
     pub(super) fn due(&self, relay: &Relay) -> Option<DueCall> {
-        let waits = self.hooks == Calls::Whole;
         let calls = relay.calls().iter().zip(&self.stages).enumerate();
         let mut due = calls.filter_map(|(place, (call, stage))| match stage {
-            Stage::Unseen if call.complete && !waits => {
-                Some((place, call, call.call.clone(), self.hooks == Calls::Each))
-            }
-            Stage::Left(left) => Some((place, call, left.clone(), false)),
+            Stage::Unseen if call.complete && !self.hooks.whole => Some((place, call, call.call.clone())),
+            Stage::Left(left) => Some((place, call, left.clone())),
             _ => None,
         });
-        let (place, Call { choice, .. }, call, unseen) = due.next()?;
+        let (place, Call { choice, .. }, call) = due.next()?;
         let index = relay.calls().iter().take(place).filter(|earlier| earlier.choice == *choice).count();
-        Some(DueCall { id: CallId(place), call, choice: *choice, index: index as u32, unseen })
+        Some(DueCall { id: CallId(place), call, choice: *choice, index: index as u32, unseen: self.hooks.each })
     }
 
     /// The calls of a choice that are complete and have not been taken out.

@@ -25,15 +25,13 @@ pub(super) struct Policy {
     pub(super) observed: bool,
 }
 
-/// What of tool calls is held for hooks of `post_inference`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Calls {
-    /// Nothing.
-    Pass,
-    /// Each call until it is complete.
-    Each,
-    /// All, until the answer is.
-    Whole,
+/// What tool calls wait for, of the hooks of `post_inference`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) struct Calls {
+    /// The answer is judged as a whole, and they with it.
+    pub(super) whole: bool,
+    /// Each is judged by itself, when it is complete and what judges the whole has left it.
+    pub(super) each: bool,
 }
 
 impl Policy {
@@ -42,7 +40,7 @@ impl Policy {
         let mut policy = Self {
             text: Held::Observe,
             thinking: Held::Observe,
-            calls: Calls::Pass,
+            calls: Calls::default(),
             size: usize::MAX,
             max_wait: Duration::MAX,
             overlap: 0,
@@ -56,7 +54,6 @@ impl Policy {
             let held = |held| if blind(held) { Held::Buffer } else { held };
             policy.text = stricter(policy.text, held(own.text));
             policy.thinking = stricter(policy.thinking, held(own.thinking));
-            policy.calls = policy.calls.max(calls(hook));
             policy.observed |= own.text == Held::Observe || own.thinking == Held::Observe;
             if own.text == Held::Scan || own.thinking == Held::Scan {
                 policy.overlap = policy.overlap.max(gatehook_scan::CONTEXT);
@@ -67,6 +64,11 @@ impl Policy {
                 policy.overlap = policy.overlap.max(own.overlap);
                 policy.holdback = policy.holdback.max(own.holdback);
             }
+        }
+        for hook in hooks.iter().filter(|hook| holds_calls(hook)) {
+            let whole = policy.judges_the_whole(hook);
+            policy.calls.whole |= whole;
+            policy.calls.each |= !whole;
         }
         policy
     }
@@ -80,7 +82,7 @@ impl Policy {
 
     /// Whether anything waits for the end of the answer to be judged as a whole.
     pub(super) fn waits_for_the_whole(&self) -> bool {
-        self.text == Held::Buffer || self.thinking == Held::Buffer || self.calls == Calls::Whole
+        self.text == Held::Buffer || self.thinking == Held::Buffer
     }
 
     /// Whether this hook judges segments of this kind.
@@ -89,7 +91,7 @@ impl Policy {
         match kind {
             SegmentKind::Text => of(TrackKind::Text),
             SegmentKind::Thinking => of(TrackKind::Thinking),
-            SegmentKind::ToolCall => self.calls == Calls::Each && calls(hook) == Calls::Each,
+            SegmentKind::ToolCall => holds_calls(hook) && !self.judges_the_whole(hook),
         }
     }
 
@@ -97,7 +99,7 @@ impl Policy {
     /// that does.
     pub(super) fn judges_the_whole(&self, hook: &Selected<'_>) -> bool {
         let of = |kind| self.held(kind) == Held::Buffer && held(hook, kind) != Held::Observe;
-        of(TrackKind::Text) || of(TrackKind::Thinking) || (self.calls == Calls::Whole && calls(hook) != Calls::Pass)
+        of(TrackKind::Text) || of(TrackKind::Thinking)
     }
 
     /// Whether this hook is shown the whole when all is decided.
@@ -120,12 +122,8 @@ pub(super) fn scans(hooks: &[Selected<'_>], kind: TrackKind) -> Vec<Box<dyn Scan
     hooks.iter().filter(|hook| held(hook, kind) == Held::Scan).filter_map(Selected::scan).collect()
 }
 
-fn calls(hook: &Selected<'_>) -> Calls {
-    match (hook.policy().tool_calls, held(hook, TrackKind::Text)) {
-        (ToolCalls::Pass, _) => Calls::Pass,
-        (ToolCalls::Hold, Held::Buffer) => Calls::Whole,
-        (ToolCalls::Hold, _) => Calls::Each,
-    }
+fn holds_calls(hook: &Selected<'_>) -> bool {
+    hook.policy().tool_calls == ToolCalls::Hold
 }
 
 fn stricter(one: Held, other: Held) -> Held {

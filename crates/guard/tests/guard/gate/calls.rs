@@ -155,3 +155,20 @@ async fn arguments_that_are_no_object_are_denied_where_a_guard_would_judge_them(
         assert!(gathered.hook.unwrap()["user_message"].as_str().unwrap().contains("no JSON object"), "{route:?}");
     }
 }
+
+#[tokio::test]
+async fn one_that_only_looks_on_decides_on_calls_alone_whatever_others_wait_for() {
+    for route in routes() {
+        let define = |hook| HookDefinition { stream: Some(Stream::new(StreamMode::Observe)), ..hook };
+        let judge = |input: &Input| Ok(input.output_text.is_some().then(|| Output::block("no text")));
+        let world =
+            || World::new().hook(Event::PostInference, |_| None).hook_with(Event::PostInference, "", define, judge);
+        let says = [text("Well."), call("c1", "shell", "{}")];
+        let (exchange, came, _) = stream(world(), route, &says).await;
+        assert_eq!(came.text(), frames(route, &says).concat(), "{route:?}");
+        let told = |input: &Input| (input.output_text.is_some(), input.tool_calls.is_some(), input.segment.is_some());
+        let seen: Vec<_> = exchange.seen.inputs(Event::PostInference).iter().map(told).collect();
+        // The one that waits for the whole, then the call, then the whole for the other.
+        assert_eq!(seen, [(true, true, false), (false, true, true), (true, true, false)], "{route:?}");
+    }
+}
