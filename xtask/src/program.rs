@@ -70,9 +70,16 @@ impl Program {
     }
 }
 
-/// The cargo that runs us, with its first arguments.
+/// The cargo that runs us, with its first arguments. It does not see what it told us of ourselves: build scripts that
+/// look at such variables would run anew after each cargo that a person starts.
 pub(crate) fn cargo(arguments: &[&str]) -> Program {
-    Program::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into())).args(arguments)
+    let mut program = Program::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into())).args(arguments);
+    for (name, _) in std::env::vars_os() {
+        if name.to_str().is_some_and(|name| name.starts_with("CARGO_PKG_") || name.starts_with("CARGO_MANIFEST_")) {
+            program.command.env_remove(name);
+        }
+    }
+    program
 }
 
 /// The root of the repository.

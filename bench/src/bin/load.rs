@@ -11,8 +11,8 @@
 //! `delay_p99_us`, `delay_max_us` (from leaving the upstream to their arrival) and `together` (the share of them that
 //! came in one read with the one before).
 //!
-//! Connections of a paced stream start evenly over the time between two frames. With `slow` it says `open` once three
-//! frames with text have come on each connection, and holds them until it is ended.
+//! Connections of a paced stream start evenly over the time between two frames. With `slow` it says `open` and how many
+//! streams there are five seconds after the last has begun, and holds them until it is ended.
 
 #![allow(clippy::print_stdout, reason = "its result goes to standard output")]
 
@@ -24,13 +24,13 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use gatehook_bench::exchange::Exchange;
-use gatehook_bench::ready::{Connection, Ready};
+use gatehook_bench::ready::{Alarm, Connection, Ready};
 use gatehook_bench::response::Response;
 use gatehook_bench::stream::{self, Frame};
 
 const WARM_UP: Duration = Duration::from_millis(500);
-/// Frames with text that a connection must have had to count as open.
-const OPEN: usize = 3;
+/// How long streams that stand open have to send some frames.
+const OPENING: Duration = Duration::from_secs(5);
 
 type Outcome<T = ()> = Result<T, Box<dyn Error>>;
 
@@ -67,8 +67,6 @@ struct Client {
     first_text: Option<Instant>,
     /// What the model has said so far.
     text: String,
-    /// Frames with text of this response.
-    texts: usize,
 }
 
 #[derive(Default)]
@@ -130,17 +128,19 @@ impl Load {
     /// Opens every stream, says so, and reads on.
     fn hold(mut self) -> Outcome {
         self.start()?;
-        let (start, mut said) = (Instant::now(), false);
+        let (start, alarm, opened) = (Instant::now(), Alarm::new()?, self.clients.len());
+        self.ready.watch(&alarm, opened)?;
+        alarm.set(start + OPENING)?;
         loop {
             for number in self.ready.wait()? {
-                let Some(client) = self.clients.get_mut(number) else { continue };
+                let Some(client) = self.clients.get_mut(number) else {
+                    alarm.heard()?;
+                    println!("open {opened}");
+                    continue;
+                };
                 if client.receive(&mut self.measured, start)? {
                     return Err("a stream has ended".into());
                 }
-            }
-            if !said && self.clients.iter().all(|client| client.texts >= OPEN) {
-                println!("open {}", self.clients.len());
-                said = true;
             }
         }
     }
@@ -149,13 +149,13 @@ impl Load {
 impl Client {
     fn new(connection: Connection) -> Self {
         let (response, text) = (Response::default(), String::new());
-        Self { connection, response, sent: Instant::now(), first_byte: None, first_text: None, text, texts: 0 }
+        Self { connection, response, sent: Instant::now(), first_byte: None, first_text: None, text }
     }
 
     fn send(&mut self, request: &[u8]) -> io::Result<()> {
         self.response.clear();
         self.text.clear();
-        (self.first_byte, self.first_text, self.texts) = (None, None, 0);
+        (self.first_byte, self.first_text) = (None, None);
         self.sent = Instant::now();
         self.connection.socket.write_all(request)
     }
@@ -194,7 +194,6 @@ impl Client {
                 continue;
             }
             self.text.push_str(frame.text);
-            self.texts += 1;
             in_this_read += 1;
             self.first_text.get_or_insert(now);
             let Some(stamp) = frame.stamp.filter(|_| self.sent >= start) else { continue };
