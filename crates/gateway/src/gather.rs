@@ -62,7 +62,16 @@ pub(crate) fn broken(broken: Broken) -> Refusal {
     })
 }
 
-/// Frames that came so far. A body of one frame is never copied.
+/// What is smaller is copied before it is kept.
+const SMALL: usize = 4 * 1024;
+
+/// Bytes that are to be kept for a while. What a connection has read is a slice of its buffer, which has 8 KiB and more:
+/// little of it would keep all of it, and the connection would need another one.
+pub(crate) fn kept(bytes: Bytes) -> Bytes {
+    if bytes.len() < SMALL { Bytes::copy_from_slice(&bytes) } else { bytes }
+}
+
+/// Frames that came so far. A large body of one frame is never copied.
 struct Gathered {
     only: Bytes,
     all: Vec<u8>,
@@ -96,7 +105,7 @@ impl Gathered {
     }
 
     fn finish(self) -> Whole {
-        Whole { bytes: if self.all.is_empty() { self.only } else { self.all.into() }, held: self.held }
+        Whole { bytes: if self.all.is_empty() { kept(self.only) } else { self.all.into() }, held: self.held }
     }
 }
 

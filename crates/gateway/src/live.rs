@@ -18,6 +18,7 @@ use tokio_util::sync::DropGuard;
 
 use crate::config::Limits;
 use crate::forward::Broken;
+use crate::gather;
 use crate::metrics::OpenStream;
 use crate::source::Source;
 use crate::state::{Held, Shared};
@@ -145,7 +146,7 @@ impl Stream {
             biased;
             () = judged => {}
             next = source.next(shared, limits), if more => match next? {
-                Some(bytes) => gate.push(bytes),
+                Some(bytes) => gate.push(gather::kept(bytes)),
                 None => gate.end(UpstreamEnd::Over),
             },
         }
