@@ -1,6 +1,7 @@
 //! Work that is too much for a network thread.
 
 use std::future::Future;
+use std::pin::Pin;
 
 use gatehook_guard::{Refusal, Work};
 use gatehook_inference::ErrorKind;
@@ -9,9 +10,11 @@ use gatehook_inference::ErrorKind;
 pub(crate) const LARGE: usize = 256 * 1024;
 
 /// Does the work here, or on a thread of its own if it is about many bytes.
+///
+/// The work of hooks is a future of several KiB: in a box it is not copied with each future around it.
 pub(crate) async fn aside<T: Send + 'static>(
     size: usize,
-    work: impl Future<Output = T> + Send + 'static,
+    work: Pin<Box<impl Future<Output = T> + Send + 'static>>,
 ) -> Result<T, Refusal> {
     if size < LARGE {
         return Ok(work.await);

@@ -59,18 +59,18 @@ impl Witness for Shared {
 impl Guarding {
     async fn before(self, body: Bytes) -> Result<Admitted, Refusal> {
         let size = body.len();
-        aside(size, async move { self.guard.before(&self.call.as_call(), body).await }).await?
+        aside(size, Box::pin(async move { self.guard.before(&self.call.as_call(), body).await })).await?
     }
 
     async fn beside(self, admitted: Admitted) -> Result<Admitted, Refusal> {
         let size = admitted.body.len();
         let judged = async move { self.guard.beside(&self.call.as_call(), &admitted).await.map(|()| admitted) };
-        aside(size, judged).await?
+        aside(size, Box::pin(judged)).await?
     }
 
     async fn after(self, admitted: Admitted, body: Bytes) -> Result<Bytes, Refusal> {
         let size = body.len();
-        aside(size, async move { self.guard.after(&self.call.as_call(), &admitted, body).await }).await?
+        aside(size, Box::pin(async move { self.guard.after(&self.call.as_call(), &admitted, body).await })).await?
     }
 }
 
