@@ -45,26 +45,33 @@ def start(home, processes):
     models.build(home / "models")
     at_upstream, at_webhook = server.Record(), server.Record()
     hook = webhook.start(at_webhook)
-    real = upstream.start(at_upstream, models.start(home / "models", processes))
+    pauses = upstream.Pauses()
+    real = upstream.start(at_upstream, models.start(home / "models", processes), pauses)
     gateways = gateway.start(os.environ["GATEHOOK_BIN"], real, hook, home / "gateways", processes)
     return {
         "gateways": gateways,
-        "records": start_records({"upstream": at_upstream, "webhook": at_webhook}),
+        "records": start_records({"upstream": at_upstream, "webhook": at_webhook}, pauses),
         "answer": models.ANSWER,
+        "before_pause": upstream.BEFORE_PAUSE,
         "user_message": webhook.USER_MESSAGE,
         "agent_message": webhook.AGENT_MESSAGE,
         "prompt_secret": webhook.PROMPT_SECRET,
         "answer_secret": webhook.ANSWER_SECRET,
         "mask": webhook.MASK,
+        "city": webhook.CITY,
     }
 
 
-def start_records(records):
-    """`GET /upstream/MODEL` and `GET /webhook/MODEL` list the requests that named this model."""
+def start_records(records, pauses):
+    """`GET /upstream/MODEL` and `GET /webhook/MODEL` list the requests that named this model, and `GET /go-on/MODEL`
+    lets its stream go on."""
 
     class Records(server.Handler):
         def do_GET(self):
             where, model = self.path.strip("/").split("/")
+            if where == "go-on":
+                pauses.go_on(model)
+                return self.answer(200, {})
             self.answer(200, records[where].of(model))
 
     return server.start(Records)

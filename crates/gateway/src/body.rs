@@ -6,6 +6,7 @@ use std::task::{Context, Poll};
 use http_body::{Body as HttpBody, Frame, SizeHint};
 use hyper::body::{Bytes, Incoming};
 
+use crate::completed::Completed;
 use crate::forward::Answer;
 use crate::live::Live;
 use crate::replay::Script;
@@ -84,6 +85,8 @@ pub(crate) enum Body {
     Script(Script),
     /// A stream that hooks look at.
     Live(Box<Live>),
+    /// A stream that nobody judges, with what its server left out.
+    Completed(Box<Completed>),
 }
 
 impl HttpBody for Body {
@@ -101,6 +104,7 @@ impl HttpBody for Body {
             Body::Answer(answer) => answer.poll_frame(cx),
             Body::Script(script) => script.poll_frame(),
             Body::Live(live) => live.poll_bytes(cx).map(|bytes| bytes.map(|bytes| bytes.map(Frame::data))),
+            Body::Completed(completed) => completed.poll_frame(cx),
         }
     }
 
@@ -111,6 +115,7 @@ impl HttpBody for Body {
             Body::Answer(answer) => answer.is_end(),
             Body::Script(script) => script.is_end(),
             Body::Live(live) => live.is_end(),
+            Body::Completed(completed) => completed.is_end(),
         }
     }
 
@@ -120,7 +125,7 @@ impl HttpBody for Body {
             Body::Whole(bytes) => SizeHint::with_exact(bytes.len() as u64),
             Body::Answer(answer) => answer.size_hint(),
             Body::Script(script) => script.size_hint(),
-            Body::Live(_) => SizeHint::default(),
+            Body::Live(_) | Body::Completed(_) => SizeHint::default(),
         }
     }
 }

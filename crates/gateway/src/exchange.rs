@@ -15,6 +15,7 @@ use hyper::body::Incoming;
 use tokio::time::{Instant, timeout};
 
 use crate::body::{Body, RequestBody};
+use crate::completed::complete;
 use crate::config::{Door, UpstreamKind};
 use crate::paths::{self, Class, Found};
 use crate::request_id::{self, RequestId};
@@ -190,7 +191,8 @@ impl Exchange {
             let body = begun.map_err(|_| Refusal::new(ErrorKind::RequestTimeout))?;
             (None, body.map_err(|error| Refusal::new(ErrorKind::Malformed).saying(error.to_string()))?)
         };
-        self.forward(model.as_deref(), target, parts, body).await
+        let response = self.forward(model.as_deref(), target, parts, body).await?;
+        Ok(complete(self.path, response))
     }
 
     /// Sends the request to the upstream of its model; the answer as it comes.

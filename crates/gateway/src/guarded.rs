@@ -15,6 +15,7 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 
 use crate::aside::{LARGE, aside, elsewhere};
 use crate::body::{Body, RequestBody};
+use crate::completed::complete;
 use crate::encoding::Encoding;
 use crate::exchange::Exchange;
 use crate::gather::{self, Whole};
@@ -133,7 +134,7 @@ impl<'a> Guarded<'a> {
         };
         // Errors of the upstream hold nothing of a model.
         match route.filter(|_| response.status().is_success()) {
-            None => Ok(response),
+            None => Ok(complete(Some(self.guarding.call.path), response)),
             Some(route) => match framing(response.headers()) {
                 Some(wire) => self.stream(route, wire, admitted, response, held, ends_hooks).await,
                 None => Box::pin(self.after(admitted, response)).await,
@@ -181,7 +182,9 @@ impl<'a> Guarded<'a> {
             aside: Some((LARGE, elsewhere)),
         };
         let Guarding { guard, call } = self.guarding.clone();
-        let Some(gate) = Gate::new(guard, call, admitted, settings) else { return Ok(response) };
+        let Some(gate) = Gate::new(guard, call, admitted, settings) else {
+            return Ok(complete(Some(route.into()), response));
+        };
         let (mut parts, body) = response.into_parts();
         let encoding = Encoding::of(&parts.headers).map_err(|error| gather::unread_answer(&error))?;
         headers::stream_body(&mut parts.headers);
@@ -273,6 +276,11 @@ impl Framing {
     fn of(route: Route) -> Self {
         if route.wire() == Wire::Ollama { Self::Lines } else { Self::Events }
     }
+}
+
+/// Whether an answer is a stream of events.
+pub(crate) fn is_events(headers: &HeaderMap) -> bool {
+    framing(headers) == Some(Framing::Events)
 }
 
 /// Whether an answer comes in pieces, and how they are told apart.

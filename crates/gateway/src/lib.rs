@@ -14,6 +14,7 @@
 
 mod aside;
 mod body;
+mod completed;
 mod connection;
 mod dial;
 mod encoding;

@@ -29,4 +29,6 @@ pub use request::{Request, RequestView};
 pub use response::{Choice, Response};
 pub use rewrite::{arguments_of, with_arguments};
 pub use route::{Path, Route, TextRoute, Wire};
-pub use stream::{Block, Call, CallId, Ending, FRAME_LIMIT, Fate, Fault, Relay, Track, TrackId, TrackKind, keep_alive};
+pub use stream::{
+    Block, Call, CallId, Completion, Ending, FRAME_LIMIT, Fate, Fault, Relay, Track, TrackId, TrackKind, keep_alive,
+};

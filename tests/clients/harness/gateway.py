@@ -40,6 +40,36 @@ hooks:
   post_inference:
     - { type: builtin, command: block_patterns, args: ["123-45-6789"] }
 """
+    # What is held back is as long as the answer's number: a window never cuts it.
+    window = "{ mode: window, size: 8, max_wait: 20ms, overlap: 4, holdback: 11 }"
+    for verdict in ("deny", "ask", "modify"):
+        found[f"number-{verdict}"] = {}, f"""
+hooks:
+  post_inference:
+    - {{ type: webhook, url: "{webhook}/number-{verdict}", contract: ollama, timeout: 10s, stream: {window} }}
+"""
+    found["number-blocked"] = {}, """
+hooks:
+  post_inference:
+    - { type: builtin, command: block_patterns, args: ['\\d{3}-\\d{2}-\\d{4}'] }
+"""
+    found["number-redacted"] = {}, """
+hooks:
+  post_inference:
+    - { type: builtin, command: redact_pii }
+"""
+    found["number-filtered"] = {}, """
+streams: { on_block: content_filter }
+hooks:
+  post_inference:
+    - { type: builtin, command: block_patterns, args: ['\\d{3}-\\d{2}-\\d{4}'] }
+"""
+    for verdict in ("deny", "ask", "modify"):
+        found[f"tool-{verdict}"] = {}, f"""
+hooks:
+  pre_tool_use:
+    - {{ type: webhook, url: "{webhook}/tool-{verdict}", timeout: 10s }}
+"""
     return found
 
 

@@ -2,15 +2,25 @@
 
 `/api/*`, which llama.cpp does not speak, gets replies in the form that Ollama's API documents. Everything else goes
 to a real llama.cpp server, chosen by the first word of the model's name: `tool-…` calls a tool, `think-…` thinks
-first, any other answers with plain text.
+first, any other answers with plain text. A stream for a `paused-…` model stops where the answer's number begins, and
+goes on when the test says so.
 """
 
 import http.client
 import json
 import pathlib
+import threading
 import urllib.parse
+from collections import defaultdict
 
 from . import server
+from .models import ANSWER
+
+#: What a paused stream sends before it waits.
+BEFORE_PAUSE = ANSWER[: ANSWER.index("123")]
+
+#: How long a paused stream waits at most, in seconds.
+PATIENCE = 30
 
 REPLIES = pathlib.Path(__file__).with_name("ollama_replies")
 
@@ -20,7 +30,8 @@ def ollama_reply(path, body):
     name = path.removeprefix("/api/")
     asked = json.loads(body) if body else {}
     if name in ("chat", "generate") and asked.get("stream", True):
-        lines = (REPLIES / f"{name}.ndjson").read_bytes().splitlines(keepends=True)
+        kind = "-tool" if asked.get("tools") else ""
+        lines = (REPLIES / f"{name}{kind}.ndjson").read_bytes().splitlines(keepends=True)
         return 200, "application/x-ndjson", [named(line, asked) for line in lines]
     file = REPLIES / f"{name}.json"
     if not file.is_file():
@@ -33,7 +44,53 @@ def named(text, asked):
     return text.replace(b"MODEL", asked.get("model", "").encode())
 
 
-def start(record, llama_servers):
+class Pauses:
+    """Streams that wait, by the model they answer for."""
+
+    def __init__(self):
+        self._go_on = defaultdict(threading.Event)
+
+    def go_on(self, model):
+        self._go_on[model].set()
+
+    def within(self, model, chunks):
+        """The frames of a stream; those from the answer's number on once the test says so."""
+        frames = b"".join(chunks)
+        separator = b"\n\n" if b"\n\n" in frames else b"\n"
+        said = ""
+        waits = model.startswith("paused-")
+        for frame in frames.split(separator):
+            if frame:
+                said += text_of(frame)
+                if waits and len(said) > len(BEFORE_PAUSE):
+                    self._go_on[model].wait(PATIENCE)
+                    waits = False
+                yield frame + separator
+
+
+def text_of(frame):
+    """The text that a frame of any route brings."""
+    data = frame[frame.find(b"{") :] if b"{" in frame else b"{}"
+    event = json.loads(data)
+    places = (
+        lambda: event["choices"][0]["delta"]["content"],
+        lambda: event["choices"][0]["text"],
+        lambda: event["delta"]["text"],
+        lambda: event["delta"] if event["type"] == "response.output_text.delta" else None,
+        lambda: event["message"]["content"],
+        lambda: event["response"],
+    )
+    for place in places:
+        try:
+            found = place()
+        except (KeyError, IndexError, TypeError):
+            continue
+        if isinstance(found, str):
+            return found
+    return ""
+
+
+def start(record, llama_servers, pauses):
     """`llama_servers` maps the first word of a model's name to an address; `text` is the one for all others."""
 
     class Upstream(server.Handler):
@@ -58,7 +115,8 @@ def start(record, llama_servers):
             elif len(found[2]) == 1:
                 self.answer(found[0], found[2][0], found[1])
             else:
-                self.answer_stream(*found)
+                status, content_type, chunks = found
+                self.answer_stream(status, content_type, pauses.within(json.loads(body)["model"], chunks))
 
         def proxy(self, method, body):
             model = (json.loads(body) if body else {}).get("model", "")
@@ -70,7 +128,10 @@ def start(record, llama_servers):
             if response.getheader("content-length"):
                 self.answer(response.status, response.read(), content_type)
             else:
-                self.answer_stream(response.status, content_type, iter(lambda: response.read1(65536), b""))
+                chunks = iter(lambda: response.read1(65536), b"")
+                if model.startswith("paused-"):
+                    chunks = pauses.within(model, chunks)
+                self.answer_stream(response.status, content_type, chunks)
             connection.close()
 
     return server.start(Upstream)

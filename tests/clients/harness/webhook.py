@@ -13,8 +13,25 @@ USER_MESSAGE = "Not like this."
 AGENT_MESSAGE = "The policy of these tests says so."
 
 
+#: Where a rewritten tool call goes.
+CITY = "Rome"
+
+
+def tool_reply(verdict):
+    """What a hook says to a tool call, in the native contract."""
+    if verdict == "modify":
+        return 200, {"hook_specific_output": {"updated_input": {"city": CITY}}}
+    decision = {"permission_decision": verdict, "permission_decision_reason": USER_MESSAGE}
+    return 200, {"hook_specific_output": decision}
+
+
 def reply(verdict, call):
-    """Status and body for one call of the hook."""
+    """Status and body for one call of the hook. `number-VERDICT` is that verdict on what holds the answer's number."""
+    phase, _, rest = verdict.partition("-")
+    if phase == "tool":
+        return tool_reply(rest)
+    if phase == "number":
+        verdict = rest if ANSWER_SECRET in call.get("output_text", "") else "allow"
     if verdict == "unavailable":
         return 500, {"oops": True}
     messages = {"user_message": USER_MESSAGE, "agent_message": AGENT_MESSAGE}

@@ -7,7 +7,9 @@ const stack = JSON.parse(process.env.CLIENTS_STACK);
 
 /** A model name of one test alone, and the requests that named it. */
 class Seen {
-  model = `text-${randomUUID()}`;
+  constructor(kind = "text") {
+    this.model = `${kind}-${randomUUID()}`;
+  }
 
   async #at(where) {
     const response = await fetch(`${stack.records}/${where}/${this.model}`);
@@ -20,6 +22,11 @@ class Seen {
 
   webhook() {
     return this.#at("webhook");
+  }
+
+  /** Lets a paused stream go on. */
+  goOn() {
+    return this.#at("go-on");
   }
 
   async events() {

@@ -64,9 +64,8 @@ def test_what_is_allowed_passes(call, stream, scenario, seen):
     assert call.ask(GATEWAYS[scenario], seen.model, PROMPT, stream).strip() == ANSWER
     assert len(seen.upstream()) == 1
     assert SECRET in json.dumps(seen.upstream()[0]["body"])
-    post = [] if stream else ["post_inference"]
-    shown = {"none": [], "pre-allow": ["pre_inference"], "post-allow": post, "fail-open": ["pre_inference", *post]}
-    assert seen.events() == shown[scenario]
+    shown = {"pre-allow": ["pre_inference"], "post-allow": ["post_inference"]}
+    assert seen.events() == shown.get(scenario, [] if scenario == "none" else ["pre_inference", "post_inference"])
     if seen.webhook():
         assert call.headers[-1]["x-ollama-request-id"] == seen.webhook()[0]["body"]["request_id"]
 
@@ -143,7 +142,12 @@ def test_webhooks_of_a_configuration_file_speak_the_same_contract(call, seen):
 def test_builtins_redact_a_prompt_and_block_an_answer(call, stream, seen):
     token = "ghp_" + "wJ7Qd2Kx9Vb4Nc6Rt8Yp1Zs3Lf5Hg0Mk2Uo4"
     if stream:
-        assert call.ask(GATEWAYS["yaml-builtins"], seen.model, f"My token is {token}.", stream).strip() == ANSWER
+        # In mid-stream, or as an error where nothing had left yet: the number never comes.
+        try:
+            answer = call.ask(GATEWAYS["yaml-builtins"], seen.model, f"My token is {token}.", stream)
+        except call.errors[400]:
+            answer = ""
+        assert ANSWER.startswith(answer.strip()) and STACK["answer_secret"][:5] not in answer
     else:
         with pytest.raises(call.errors[400]):
             call.ask(GATEWAYS["yaml-builtins"], seen.model, f"My token is {token}.")

@@ -135,6 +135,15 @@ impl Splitter {
         (!self.rest.is_empty()).then(|| self.cut(self.rest.len()))
     }
 
+    /// What no frame was taken from.
+    pub(super) fn unread(&mut self) -> Bytes {
+        let mut unread = self.rest.split();
+        unread.extend_from_slice(self.read.get(self.start..).unwrap_or_default());
+        self.read = Bytes::new();
+        self.start = 0;
+        unread.freeze()
+    }
+
     fn cut(&mut self, length: usize) -> Raw {
         if !self.rest.is_empty() {
             self.read = self.rest.split().freeze();

@@ -12,9 +12,11 @@
 //! - `said`: the tracks and calls, and what is decided about them.
 //! - `leave`: a frame with what was decided put into it.
 //! - `relay`: the queue of frames that are held.
+//! - `completion`: a relay for streams that nobody judges.
 
 mod calls;
 mod chat;
+mod completion;
 mod delta;
 mod format;
 mod frame;
@@ -34,6 +36,7 @@ use std::sync::Arc;
 use gatehook_events::ToolCall;
 use thiserror::Error;
 
+pub use completion::Completion;
 pub use lines::FRAME_LIMIT;
 pub use relay::Relay;
 

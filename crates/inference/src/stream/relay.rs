@@ -44,6 +44,8 @@ pub struct Relay {
     /// The last frame has no end of its own.
     torn: bool,
     closed: bool,
+    /// Frames that cannot be read pass as they came.
+    lenient: bool,
 }
 
 /// What may leave.
@@ -71,7 +73,18 @@ impl Relay {
             spoke: false,
             torn: false,
             closed: false,
+            lenient: false,
         }
+    }
+
+    /// The same for a stream that nobody judges: frames that cannot be read pass as they came.
+    pub(super) fn through(route: Route) -> Self {
+        Self { lenient: true, ..Self::new(route) }
+    }
+
+    /// What came and was not read: behind the end, or from a frame on that is too long.
+    pub(super) fn unread(&mut self) -> Bytes {
+        self.splitter.unread()
     }
 
     /// Takes bytes of the upstream, split anywhere. What comes behind the stream's end is dropped.
@@ -114,6 +127,17 @@ impl Relay {
     }
 
     fn read(&mut self, raw: Raw) -> Result<(), Fault> {
+        if !self.lenient {
+            return self.read_frame(raw);
+        }
+        let (as_it_came, _) = Frame::new(self.framing, raw.clone());
+        if self.read_frame(raw).is_err() {
+            self.held.push_back(as_it_came);
+        }
+        Ok(())
+    }
+
+    fn read_frame(&mut self, raw: Raw) -> Result<(), Fault> {
         let (mut frame, name) = Frame::new(self.framing, raw);
         let data = frame.data().clone();
         let document = match data.trim_ascii_start().first() {

@@ -3,6 +3,7 @@
 
 mod calls;
 mod client;
+mod completion;
 mod endings;
 mod garbage;
 mod recorded;
