@@ -159,6 +159,26 @@ fn nothing_of_a_value_is_settled_before_all_of_it_is() {
 }
 
 #[test]
+fn values_that_touch_are_told_apart_however_they_come() {
+    for (text, count) in [
+        ("jane@example.co.uk+49 151 12345678", 2),
+        ("4222222222222::ffff:192.0.2.128", 2),
+        ("415-555-2671::ffff:19", 1),
+        ("a@mail.my-site.com::ffff:192.0.2.128+49-151-1234-5678", 3),
+        ("jane@example.com4111 1111 1111 1111", 2),
+        ("123-45-6789-123-45-6789", 0),
+        ("a@b.com@c.org", 1),
+        ("+1 415 555 2671\\n4111 1111 1111 1111+4915+49 (30) 12345678", 3),
+    ] {
+        assert_eq!(find(text, Kinds::ALL).len(), count, "{text}");
+        for one in 0..=text.len() {
+            (one..=text.len()).for_each(|two| follow(text, Kinds::ALL, &[one, two]));
+        }
+        follow(text, Kinds::ALL, &(0..text.len()).collect::<Vec<_>>());
+    }
+}
+
+#[test]
 fn prose_and_numbers_are_hardly_held() {
     let text = "In 2024 the company sold 1,250,000 units (12.5% more than in 2023), at an average price of 19.99 each. \
                 Call us: the year 1999 was good; see chapter 3.2.1, pages 120-125, or https://example.com/a/b?c=1. \
