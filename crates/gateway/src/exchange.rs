@@ -112,9 +112,14 @@ impl Exchange {
         match (&state.guard, self.path) {
             (Some(guard), Some(path)) if parts.method == Method::POST && guard.looks_at(path) => {
                 let guarded = guarded::Guarded::new(self, guard, path, &parts);
-                Box::pin(guarded.answer(target, parts, body)).await
+                let mut response = Box::pin(guarded.answer(target, parts, body)).await?;
+                // Here, where nothing is left of the way that led to it: many streams may wait for long.
+                if let Body::Live(live) = response.body_mut() {
+                    live.begin(state.streams.commit_after).await?;
+                }
+                Ok(response)
             }
-            _ => self.pass(target, parts, body).await,
+            _ => Box::pin(self.pass(target, parts, body)).await,
         }
     }
 

@@ -94,7 +94,7 @@ impl<'a> Guarded<'a> {
         Self { exchange, guarding: Guarding { guard: guard.clone(), call } }
     }
 
-    /// The way of a guarded call.
+    /// The way of a guarded call, up to a whole answer or a stream that has not begun.
     pub(crate) async fn answer(
         self,
         target: PathAndQuery,
@@ -136,7 +136,7 @@ impl<'a> Guarded<'a> {
         match route.filter(|_| response.status().is_success()) {
             None => Ok(complete(Some(self.guarding.call.path), response)),
             Some(route) => match framing(response.headers()) {
-                Some(wire) => self.stream(route, wire, admitted, response, held, ends_hooks).await,
+                Some(wire) => self.stream(route, wire, admitted, response, held, ends_hooks),
                 None => Box::pin(self.after(admitted, response)).await,
             },
         }
@@ -156,8 +156,9 @@ impl<'a> Guarded<'a> {
         Ok(replaced(parts, came, &plain, judged))
     }
 
-    /// Sends a streamed answer through its gate. Its status line waits for the first text that may leave.
-    async fn stream(
+    /// Leads a streamed answer through its gate. It has not begun: its status line waits for the first text that may
+    /// leave.
+    fn stream(
         &self,
         route: Route,
         framing: Framing,
@@ -199,9 +200,7 @@ impl<'a> Guarded<'a> {
             blocked: false,
             _request: request,
         };
-        let mut live = Box::new(Live::new(stream, ends_hooks));
-        live.begin(state.streams.commit_after).await?;
-        Ok(Response::from_parts(parts, Body::Live(live)))
+        Ok(Response::from_parts(parts, Body::Live(Box::new(Live::new(stream, ends_hooks)))))
     }
 }
 
