@@ -128,7 +128,11 @@ pub const HOOK: &[Field] = &[
         "The model works while it judges; on `pre_inference` only, and it cannot rewrite.",
     )
     .default("false"),
-    Field::new("cache", Shape::Word(CACHE_WORDS), "`content`: messages that it has let pass are not shown to it again."),
+    Field::new(
+        "cache",
+        Shape::Word(CACHE_WORDS),
+        "`content`: messages that it has let pass are not shown to it again.",
+    ),
     Field::new("dialect", Shape::Word(PROFILE_WORDS), "The contract it was written for.").default("the file's"),
 ];
 
