@@ -1,7 +1,12 @@
 //! What README.md and docs/*.md show is run as it stands.
 
 use std::collections::BTreeSet;
+use std::io::{BufRead, BufReader};
+use std::net::TcpListener;
 use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+
+use serde_json::Value;
 
 use crate::support::{Home, Ran, Serve, ran};
 
@@ -137,6 +142,67 @@ fn the_readmes_variable_alone_makes_a_gateway() {
     assert_eq!(command, "gatehook serve");
     let mut serve = Serve::start_command(home.gatehook().args(["serve", "--upstream", "replay:"]).env(variable, value));
     serve.line("hooks in force hooks=1");
+}
+
+/// A program of a page that waits for requests; dropping it ends it.
+struct Running(Child);
+
+impl Running {
+    /// Once it has said something.
+    fn start(command: &mut Command) -> Self {
+        let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
+        let mut line = String::new();
+        BufReader::new(child.stdout.as_mut().unwrap()).read_line(&mut line).unwrap();
+        Self(child)
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        // It may have ended already.
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// A port that nobody listens on.
+fn free_port() -> u16 {
+    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
+}
+
+/// What a client of chat completions has gathered, and how it ended.
+fn gathered(stream: &str) -> (String, String, String) {
+    let chunks = stream.lines().filter_map(|line| serde_json::from_str::<Value>(line.strip_prefix("data: ")?).ok());
+    let said = |chunks: &[Value], pointer: &str| {
+        chunks.iter().filter_map(|chunk| chunk.pointer(pointer)?.as_str()).collect::<String>()
+    };
+    let chunks: Vec<Value> = chunks.collect();
+    let of = |key: &str| said(&chunks, &format!("/choices/0/{key}"));
+    (of("delta/content"), of("delta/refusal"), of("finish_reason"))
+}
+
+#[test]
+fn the_guard_of_the_page_on_streams_does_what_it_says() {
+    let home = Home::new();
+    let blocks = blocks(&root().join("docs/streams.md"));
+    let port = free_port().to_string();
+    for block in blocks.iter().filter(|block| name(block).is_some()) {
+        home.file(name(block).unwrap(), &block.text.replace("9102", &port));
+    }
+    let _guard = Running::start(home.command("python3").arg("guard.py").stderr(Stdio::null()));
+    let serve = Serve::start(&home, &["--config", "gatehook.yaml"]);
+    let lines: Vec<String> = blocks.iter().flat_map(commands).map(|(line, _)| line).collect();
+    let bodies: Vec<&str> = lines.iter().filter_map(|line| line.split('\'').nth(1)).collect();
+    let [secret, falcon] = bodies[..] else { panic!("{bodies:?}") };
+    let answer = |body| {
+        let (status, stream) = serve.post("/v1/chat/completions", body);
+        assert_eq!(status, 200, "{stream}");
+        gathered(&stream)
+    };
+    assert_eq!(answer(secret), ("You said: my key is [REDACTED], is it not?".into(), String::new(), "stop".into()));
+    let (text, refusal, end) = answer(falcon);
+    assert!(text.starts_with("You said: a long answer leaves") && !text.contains("falcon"), "{text}");
+    assert_eq!((refusal.as_str(), end.as_str()), ("That is internal.", "stop"));
 }
 
 #[test]

@@ -193,11 +193,6 @@ impl Passage {
         }
     }
 
-    /// Bytes that have come, and that hooks are to be shown in a segment.
-    pub(super) fn waiting(&self) -> usize {
-        if self.held == Held::Buffer { 0 } else { self.fed - self.judged.min(self.fed) }
-    }
-
     /// When what has come must be shown, full window or not.
     pub(super) fn deadline(&self, policy: &Policy) -> Option<Instant> {
         let waits = self.held == Held::Window && self.settled > self.judged;
