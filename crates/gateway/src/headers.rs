@@ -126,7 +126,16 @@ pub(crate) fn replace_body(headers: &mut HeaderMap, length: usize) {
 }
 
 /// The body is now a stream of other bytes, of nobody knows what length.
+///
+/// The headers may wait for long with its first text. They are copied, because values are slices of the buffer that the
+/// connection has read them into, of 8 KiB and more.
 pub(crate) fn stream_body(headers: &mut HeaderMap) {
+    for value in headers.values_mut() {
+        // What was a value is one.
+        if let Ok(copy) = HeaderValue::from_bytes(value.as_bytes()) {
+            *value = copy;
+        }
+    }
     for name in &DIGESTS {
         headers.remove(name);
     }
