@@ -37,7 +37,7 @@ pub struct Relay {
     held: Queue,
     out: VecDeque<Out>,
     spoke: bool,
-    /// The last frame has no end of its own.
+    /// The last frame that was taken in has no end of its own.
     torn: bool,
     closed: bool,
     /// Frames that cannot be read pass as they came.
@@ -105,9 +105,9 @@ impl Relay {
             return Ok(());
         }
         if let Some(raw) = self.splitter.finish() {
-            self.torn = true;
             // Half a frame cannot be read: it is the cut that is to blame.
             self.read(raw).map_err(|fault| if matches!(fault, Fault::Read(_)) { Fault::Cut } else { fault })?;
+            self.torn = true;
         }
         if !self.said.over && !self.format.is_whole(&self.said) {
             return Err(Fault::Cut);
@@ -290,7 +290,7 @@ impl Relay {
         }
         let ended = self.said.over && self.held.is_empty();
         if !ended {
-            if self.torn {
+            if self.torn && self.held.is_empty() {
                 bytes.extend_from_slice(if self.framing == Framing::Events { b"\n\n" } else { b"\n" });
             }
             bytes.extend(end(&mut *self.format, &self.said));
