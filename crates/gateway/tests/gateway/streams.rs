@@ -92,6 +92,25 @@ fn a_buffered_answer_waits_for_its_verdict() {
 }
 
 #[test]
+fn the_end_of_a_stream_does_not_wait_for_one_that_only_looks_on() {
+    for route in ROUTES {
+        let (upstream, hook) = (Feeds::new(), Feeds::new());
+        let gate = guarded(&upstream.url(), &webhook(&hook.url(), "{mode: observe}", ""));
+        let client = gate.begin(request(route));
+        let mut feed = upstream.begin(kind(route));
+        let sent = stream(route, &Said::text(&["Hello, ", "world"]));
+        feed.send(&sent);
+        feed.end();
+        assert_eq!(Coming::new(client).whole(), sent, "{route}");
+        let mut asked = hook.next();
+        let shown: serde_json::Value = serde_json::from_slice(&asked.seen.body).unwrap();
+        assert_eq!(shown["output_text"], "Hello, world", "{route}");
+        asked.answer(r#"{"permission":"deny"}"#);
+        gate.comes_to_rest();
+    }
+}
+
+#[test]
 fn a_denial_before_the_first_text_is_a_plain_refusal() {
     for route in ROUTES {
         let upstream = Feeds::new();
