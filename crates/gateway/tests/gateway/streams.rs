@@ -111,6 +111,21 @@ fn the_end_of_a_stream_does_not_wait_for_one_that_only_looks_on() {
 }
 
 #[test]
+fn an_audit_has_an_answer_when_the_client_has_its_end() {
+    let folder = tempfile::tempdir().unwrap();
+    for (number, route) in ROUTES.into_iter().enumerate() {
+        let file = folder.path().join(number.to_string());
+        let sent = stream(route, &Said::text(&["Hello, ", "world"]));
+        let upstream = Upstream::answering(response(200, kind(route), &sent));
+        let audit = format!("{{type: builtin, command: audit_log, args: ['{}']}}", file.display());
+        let gate = guarded(&upstream.url(), &format!("hooks: {{post_inference: [{audit}]}}"));
+        assert_eq!(gate.ask(request(route)).text(), sent, "{route}");
+        let written = std::fs::read_to_string(&file).unwrap();
+        assert!(written.contains("post_inference") && written.contains(route), "{route}: {written}");
+    }
+}
+
+#[test]
 fn a_denial_before_the_first_text_is_a_plain_refusal() {
     for route in ROUTES {
         let upstream = Feeds::new();

@@ -125,10 +125,6 @@ impl World {
         let config = HooksConfig { groups: self.groups };
         Executor::with_registry(config, HandlerEnv::current().unwrap(), &self.registry).unwrap()
     }
-
-    pub(crate) fn guard(self) -> Guard {
-        Guard::new(self.executor()).expect("a hook around model calls")
-    }
 }
 
 /// A caller's exchange with a guard.
