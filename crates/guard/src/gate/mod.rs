@@ -57,7 +57,8 @@ pub type Work = Pin<Box<dyn Future<Output = ()> + Send>>;
 pub struct GateSettings {
     /// How a stream ends that a hook blocks.
     pub ending: Ending,
-    /// How many bytes of an answer may be held. Over it the answer is refused.
+    /// How many bytes of an answer may be kept ([`Gate::held`]); over it the answer is refused, or its stream ended. Looked
+    /// at every 64 KiB.
     pub limit: usize,
     /// Where hooks are shown what is long: from this many bytes on. `None`: where the gate is polled.
     pub aside: Option<(usize, Aside)>,
@@ -156,7 +157,8 @@ impl Gate {
         }
     }
 
-    /// Takes bytes of the upstream, split anywhere. Then [`Gate::poll`] drives what is due.
+    /// Takes bytes of the upstream, split anywhere. Then [`Gate::poll`] drives what is due. What cannot be read, or is too
+    /// long to be kept, becomes the [`Gate::outcome`].
     pub fn push(&mut self, bytes: Bytes) {
         if self.is_closed() {
             return;
@@ -174,7 +176,7 @@ impl Gate {
         self.feed();
     }
 
-    /// The upstream has ended.
+    /// The upstream has ended. Without the protocol's own end that is a failure, which becomes the [`Gate::outcome`].
     pub fn end(&mut self, how: UpstreamEnd) {
         if self.is_closed() || self.relay.is_over() {
             return;
