@@ -1,5 +1,5 @@
 //! `upstream WORD`: an inference server, or webhook, that answers every request alike, as
-//! [`Exchange`](gatehook_bench::exchange::Exchange) says of the word. Prints its address, then serves until it is ended.
+//! [`Exchange`] says of the word. Prints its address, then serves until it is ended.
 
 #![allow(clippy::print_stdout, reason = "its address goes to standard output")]
 

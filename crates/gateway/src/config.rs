@@ -134,7 +134,8 @@ pub enum UpstreamKind {
 pub struct Limits {
     /// Largest request body that a hook is to see, in bytes; larger ones get 413.
     pub request_body: usize,
-    /// Largest response body that a hook must see whole, in bytes; larger ones get 502.
+    /// Most bytes that are kept of an answer for hooks: all of one that is whole, of a stream what waits. Beyond it the
+    /// answer is 502, a stream that has begun ends in an error.
     pub response_body: usize,
     /// Bodies held for hooks at one time and what reading them takes, in bytes; beyond it requests get 503.
     pub bodies_in_flight: usize,

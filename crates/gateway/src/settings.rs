@@ -77,7 +77,7 @@ pub const KEY: &[Field] = &[
 /// `limits`.
 pub const LIMITS: &[Field] = &[
     Field::new("request_body", Shape::Integer, "Bytes of a request that a hook is to see.").default("33554432"),
-    Field::new("response_body", Shape::Integer, "Bytes of a response that a hook must see whole.").default("33554432"),
+    Field::new("response_body", Shape::Integer, "Bytes that are kept of an answer for hooks.").default("33554432"),
     Field::new("bodies_in_flight", Shape::Integer, "Bytes held for hooks at one time.").default("536870912"),
     Field::new("connections", Shape::Integer, "Connections of clients at one time.").default("8192"),
     Field::new("client_head", Shape::Duration, "A client must have sent its request's head.").default("10s"),

@@ -1,7 +1,12 @@
 //! What README.md and docs/*.md show is run as it stands.
 
 use std::collections::BTreeSet;
+use std::io::{BufRead, BufReader};
+use std::net::TcpListener;
 use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+
+use serde_json::Value;
 
 use crate::support::{Home, Ran, Serve, ran};
 
@@ -31,7 +36,7 @@ fn blocks(page: &Path) -> Vec<Block> {
 fn pages() -> Vec<PathBuf> {
     let docs = std::fs::read_dir(root().join("docs")).unwrap().map(|entry| entry.unwrap().path());
     let mut pages: Vec<PathBuf> = docs.filter(|path| path.extension().is_some_and(|it| it == "md")).collect();
-    pages.push(root().join("README.md"));
+    pages.extend(["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md"].map(|page| root().join(page)));
     pages.sort();
     pages
 }
@@ -139,6 +144,67 @@ fn the_readmes_variable_alone_makes_a_gateway() {
     serve.line("hooks in force hooks=1");
 }
 
+/// A program of a page that waits for requests; dropping it ends it.
+struct Running(Child);
+
+impl Running {
+    /// Once it has said something.
+    fn start(command: &mut Command) -> Self {
+        let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
+        let mut line = String::new();
+        BufReader::new(child.stdout.as_mut().unwrap()).read_line(&mut line).unwrap();
+        Self(child)
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        // It may have ended already.
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// A port that nobody listens on.
+fn free_port() -> u16 {
+    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
+}
+
+/// What a client of chat completions has gathered, and how it ended.
+fn gathered(stream: &str) -> (String, String, String) {
+    let chunks = stream.lines().filter_map(|line| serde_json::from_str::<Value>(line.strip_prefix("data: ")?).ok());
+    let said = |chunks: &[Value], pointer: &str| {
+        chunks.iter().filter_map(|chunk| chunk.pointer(pointer)?.as_str()).collect::<String>()
+    };
+    let chunks: Vec<Value> = chunks.collect();
+    let of = |key: &str| said(&chunks, &format!("/choices/0/{key}"));
+    (of("delta/content"), of("delta/refusal"), of("finish_reason"))
+}
+
+#[test]
+fn the_guard_of_the_page_on_streams_does_what_it_says() {
+    let home = Home::new();
+    let blocks = blocks(&root().join("docs/streams.md"));
+    let port = free_port().to_string();
+    for block in blocks.iter().filter(|block| name(block).is_some()) {
+        home.file(name(block).unwrap(), &block.text.replace("9102", &port));
+    }
+    let _guard = Running::start(home.command("python3").arg("guard.py").stderr(Stdio::null()));
+    let serve = Serve::start(&home, &["--config", "gatehook.yaml"]);
+    let lines: Vec<String> = blocks.iter().flat_map(commands).map(|(line, _)| line).collect();
+    let bodies: Vec<&str> = lines.iter().filter_map(|line| line.split('\'').nth(1)).collect();
+    let [secret, falcon] = bodies[..] else { panic!("{bodies:?}") };
+    let answer = |body| {
+        let (status, stream) = serve.post("/v1/chat/completions", body);
+        assert_eq!(status, 200, "{stream}");
+        gathered(&stream)
+    };
+    assert_eq!(answer(secret), ("You said: my key is [REDACTED], is it not?".into(), String::new(), "stop".into()));
+    let (text, refusal, end) = answer(falcon);
+    assert!(text.starts_with("You said: a long answer leaves") && !text.contains("falcon"), "{text}");
+    assert_eq!((refusal.as_str(), end.as_str()), ("That is internal.", "stop"));
+}
+
 #[test]
 fn every_configuration_on_a_page_is_in_order() {
     let mut tried = 0;
@@ -181,15 +247,29 @@ fn every_command_line_on_a_page_is_one() {
     assert!(tried >= 5, "only {tried} command lines were found");
 }
 
+/// The names by which a page's headings are linked to.
+fn anchors(page: &Path) -> BTreeSet<String> {
+    let text = std::fs::read_to_string(page).unwrap();
+    let headings = text.lines().filter(|line| line.starts_with('#')).map(|line| line.trim_start_matches('#').trim());
+    let anchor = |heading: &str| {
+        let kept = heading.chars().filter(|c| c.is_alphanumeric() || " -_".contains(*c));
+        kept.collect::<String>().to_lowercase().replace(' ', "-")
+    };
+    headings.map(anchor).collect()
+}
+
 #[test]
 fn every_link_between_pages_leads_somewhere() {
     for page in pages() {
         let text = std::fs::read_to_string(&page).unwrap();
         let folder = page.parent().unwrap();
-        for target in text.split("](").skip(1).filter_map(|rest| rest.split(')').next()) {
-            let target = target.split('#').next().unwrap();
-            let elsewhere = target.is_empty() || target.contains("://");
-            assert!(elsewhere || folder.join(target).exists(), "{}: {target}", page.display());
+        let links = text.split("](").skip(1).filter_map(|rest| rest.split(')').next());
+        for link in links.filter(|link| !link.contains("://")) {
+            let (target, anchor) = link.split_once('#').map_or((link, None), |(target, anchor)| (target, Some(anchor)));
+            let target = if target.is_empty() { page.clone() } else { folder.join(target) };
+            assert!(target.exists(), "{}: {link}", page.display());
+            let there = anchor.is_none_or(|anchor| anchors(&target).contains(anchor));
+            assert!(there, "{}: {link} has no such heading", page.display());
         }
     }
 }

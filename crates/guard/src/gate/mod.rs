@@ -42,7 +42,7 @@ use policy::{Policy, scans};
 /// How many bytes come in between two looks at how much is held.
 const BETWEEN_LOOKS: usize = 64 * 1024;
 
-/// How many bytes may wait for a dispatch that runs, before no more need be read.
+/// How many bytes may come while a dispatch runs, before no more need be read.
 const ENOUGH: usize = 256 * 1024;
 
 /// Does work elsewhere than on the thread that asks for it, and is ready when it is done. Dropped, it may let the work
@@ -57,7 +57,8 @@ pub type Work = Pin<Box<dyn Future<Output = ()> + Send>>;
 pub struct GateSettings {
     /// How a stream ends that a hook blocks.
     pub ending: Ending,
-    /// How many bytes of an answer may be held. Over it the answer is refused.
+    /// How many bytes of an answer may be kept ([`Gate::held`]); over it the answer is refused, or its stream ended. Looked
+    /// at every 64 KiB.
     pub limit: usize,
     /// Where hooks are shown what is long: from this many bytes on. `None`: where the gate is polled.
     pub aside: Option<(usize, Aside)>,
@@ -86,6 +87,8 @@ pub struct Gate {
     passages: Vec<Passage>,
     calls: CallsPassage,
     judging: Option<Judging>,
+    /// What was held when it began.
+    held_before: usize,
     /// The choices that have been judged as wholes, and then those that were shown to observers.
     wholes: usize,
     shown: usize,
@@ -130,6 +133,7 @@ impl Gate {
             policy,
             passages: Vec::new(),
             judging: None,
+            held_before: 0,
             wholes: 0,
             shown: 0,
             turn: 0,
@@ -153,7 +157,8 @@ impl Gate {
         }
     }
 
-    /// Takes bytes of the upstream, split anywhere. Then [`Gate::poll`] drives what is due.
+    /// Takes bytes of the upstream, split anywhere. Then [`Gate::poll`] drives what is due. What cannot be read, or is too
+    /// long to be kept, becomes the [`Gate::outcome`].
     pub fn push(&mut self, bytes: Bytes) {
         if self.is_closed() {
             return;
@@ -164,14 +169,14 @@ impl Gate {
         }
         if self.unlooked > BETWEEN_LOOKS.min(self.settings.limit / 2) {
             self.unlooked = 0;
-            if self.relay.held() > self.settings.limit {
+            if self.held() > self.settings.limit {
                 return self.too_large();
             }
         }
         self.feed();
     }
 
-    /// The upstream has ended.
+    /// The upstream has ended. Without the protocol's own end that is a failure, which becomes the [`Gate::outcome`].
     pub fn end(&mut self, how: UpstreamEnd) {
         if self.is_closed() || self.relay.is_over() {
             return;
@@ -199,7 +204,9 @@ impl Gate {
                     self.heard(judging, heard);
                 }
                 moved = true;
-            } else if !self.start(Instant::now()) && !self.is_closed() && self.tick(cx).is_pending() {
+            } else if self.start(Instant::now()) {
+                self.held_before = self.held();
+            } else if !self.is_closed() && self.tick(cx).is_pending() {
                 break;
             }
         }
@@ -224,10 +231,9 @@ impl Gate {
         clock.as_mut().poll(cx)
     }
 
-    /// Whether more of the upstream should be read: not while a dispatch runs and enough waits for the next one.
+    /// Whether more of the upstream should be read: not while a dispatch runs and enough has come since it began.
     pub fn wants_more(&self) -> bool {
-        let waiting = || self.passages.iter().map(Passage::waiting).sum::<usize>();
-        !self.is_closed() && (self.judging.is_none() || waiting() < ENOUGH)
+        !self.is_closed() && (self.judging.is_none() || self.held() < self.held_before + ENOUGH)
     }
 
     /// What may leave now; [`None`]: nothing. Before anything that the model says may leave, nothing at all does, so
@@ -267,9 +273,9 @@ impl Gate {
         self.last.is_none() && (self.outcome.is_some() || (self.finished && self.empty))
     }
 
-    /// Bytes of the answer that are held.
+    /// Bytes of the answer that are kept: frames that have not left, and texts for hooks that are shown the whole.
     pub fn held(&self) -> usize {
-        self.relay.held()
+        self.relay.held() + self.passages.iter().map(|passage| passage.said().len()).sum::<usize>()
     }
 
     /// Nothing more is judged.

@@ -5,6 +5,10 @@ use bytes::Bytes;
 use super::{CallId, Fate, Relay, TrackId};
 use crate::route::Route;
 
+/// How many bytes of a stream are kept to complete it: the text that its last events repeat, and a frame that is not
+/// there as a whole. Behind that it passes as it comes.
+const LIMIT: usize = 4 << 20;
+
 /// Fills in what servers leave out of streams of Responses, as places and the events that end an item, so that strict
 /// readers take them. A stream that lacks nothing leaves byte for byte, and so does all that cannot be read: who judges
 /// nothing refuses nothing.
@@ -29,7 +33,7 @@ impl Completion {
             self.rest = Some(bytes);
             return;
         }
-        self.done = self.relay.push(bytes).is_err() || self.relay.is_over();
+        self.done = self.relay.push(bytes).is_err() || self.relay.is_over() || self.relay.held() > LIMIT;
         self.let_go();
         if self.done {
             self.rest = Some(self.relay.unread());

@@ -27,6 +27,23 @@ use crate::route::Route;
 /// thinking and calls of different choices may overtake each other, in formats whose readers keep them apart.
 ///
 /// After [`Relay::block`] or [`Relay::fail`] nothing more is taken or given.
+///
+/// ```
+/// use gatehook_inference::{Relay, Route, TrackId};
+///
+/// let mut relay = Relay::new(Route::Chat);
+/// relay.push(r#"{"message":{"content":"my key is "},"done":false}"#.into())?;
+/// relay.push("\n{\"message\":{\"content\":\"k-123.\"},\"done\":false}\n".into())?;
+/// assert_eq!(relay.tracks()[0].text, "my key is k-123.");
+/// assert_eq!(relay.take(), None);
+///
+/// relay.allow(TrackId(0), 10);
+/// assert_eq!(relay.take().unwrap(), "{\"message\":{\"content\":\"my key is \"},\"done\":false}\n");
+/// relay.replace(TrackId(0), 10..15, "[...]")?;
+/// relay.allow(TrackId(0), 16);
+/// assert_eq!(relay.take().unwrap(), "{\"message\":{\"content\":\"[...].\"},\"done\":false}\n");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug)]
 pub struct Relay {
     framing: Framing,
@@ -81,6 +98,10 @@ impl Relay {
     }
 
     /// Takes bytes of the upstream, split anywhere. What comes behind the stream's end is dropped.
+    ///
+    /// # Errors
+    ///
+    /// A [`Fault`] where a frame cannot be shown truly, or a bound is passed. What came before it can still be let go.
     pub fn push(&mut self, bytes: Bytes) -> Result<(), Fault> {
         if self.closed || self.said.over || bytes.is_empty() {
             return Ok(());
@@ -99,7 +120,7 @@ impl Relay {
     ///
     /// Chat completions and completions without `data: [DONE]`, and Messages without `message_stop`, are taken for whole
     /// where each choice has its stop reason, as some servers end them; everything else without its end is
-    /// [`Fault::Cut`].
+    /// [`Fault::Cut`]. Half a frame at the end is one too.
     pub fn finish(&mut self) -> Result<(), Fault> {
         if self.closed || self.said.over {
             return Ok(());
@@ -209,6 +230,11 @@ impl Relay {
 
     /// Puts `text` in place of `range`, which must not have been allowed. An empty range inserts: into the frame that
     /// ends or begins there, or else into one that is made; it leaves as soon as its offset is allowed (again).
+    ///
+    /// # Errors
+    ///
+    /// Where the text has left, overlaps with another change, or is sealed: signed thinking is emptied as a whole or not
+    /// at all.
     pub fn replace(&mut self, track: TrackId, range: Range<usize>, text: &str) -> Result<(), Unheld> {
         let span = Span { track, range };
         self.format.can_replace(&self.said, &span, text)?;
@@ -219,6 +245,10 @@ impl Relay {
 
     /// The track of a choice and kind, made where the answer has no such text. What is inserted into an empty track
     /// leaves in a frame that is made.
+    ///
+    /// # Errors
+    ///
+    /// Where the route has no place for such a text, or the choice has ended.
     pub fn add_track(&mut self, choice: u32, kind: TrackKind) -> Result<TrackId, Unheld> {
         self.format.can_add(&self.said, choice, kind)?;
         let ended = self.said.over || self.said.choice(choice).over;
@@ -230,6 +260,10 @@ impl Relay {
     }
 
     /// Decides on a call. It can be decided anew as long as no part of it has left.
+    ///
+    /// # Errors
+    ///
+    /// Where a part of it has left, or it is to be rewritten before it is complete or in a way that its form cannot hold.
     pub fn decide(&mut self, call: CallId, fate: Fate<'_>) -> Result<(), Unheld> {
         self.said.decide(call, fate)?;
         if let Some(call) = self.said.calls.get(call.0) {

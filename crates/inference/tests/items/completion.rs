@@ -75,6 +75,19 @@ fn what_follows_the_end_passes_too() {
     }
 }
 
+#[test]
+fn what_is_too_long_to_be_completed_passes_to_its_end() {
+    let delta = |text: &str| {
+        format!("data: {{\"type\":\"response.output_text.delta\",\"item_id\":\"m\",\"delta\":\"{text}\"}}\n\n")
+    };
+    let (opening, word) = (delta("begins"), delta(&"word ".repeat(20_000)));
+    let body = [opening, word.repeat(50), delta("ends"), "data: [DONE]\n\n".to_owned()].concat();
+    let out = passed(body.as_bytes().chunks(64 * 1024).map(Bytes::copy_from_slice).collect());
+    let text = std::str::from_utf8(&out).unwrap();
+    assert_eq!(text.matches("word ").count(), 50 * 20_000);
+    assert!(text.ends_with(&body[body.len() - word.len()..]));
+}
+
 proptest! {
     #[test]
     fn a_complete_stream_is_the_same_bytes_however_it_is_split(

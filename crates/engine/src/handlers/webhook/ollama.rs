@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use bytes::Bytes;
-use gatehook_events::{Event, FailureKind, Input, Message, Output, Permission, ToolCall};
+use gatehook_events::{Event, FailureKind, Input, Message, Output, Permission, Segment, ToolCall};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
@@ -35,6 +35,8 @@ struct Question<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     tool_calls: Option<&'a [ToolCall]>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    segment: Option<Segment>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     done_reason: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     usage: Option<&'a Value>,
@@ -65,6 +67,7 @@ pub(super) fn question(event: Event, input: &Input) -> Result<Bytes, HandlerErro
         output_text: input.output_text.as_deref().or(after.then_some("")),
         output_thinking: input.output_thinking.as_deref(),
         tool_calls: input.tool_calls.as_deref(),
+        segment: input.segment,
         done_reason: input.done_reason.as_deref(),
         usage: input.usage.as_ref(),
         stream: input.stream,
@@ -106,6 +109,9 @@ pub(super) fn answer(event: Event, body: &[u8]) -> Result<Output, HandlerError> 
         agent_message: text(&mut reply, "agent_message")?,
         ..Output::default()
     };
+    if after {
+        output.holdback_chars = field(&mut reply, "holdback_chars")?;
+    }
     let verb = reply.remove("permission").filter(|verb| !verb.is_null());
     let known = match verb.as_ref().map(Value::as_str) {
         Some(Some("allow")) => Ok(Permission::Allow),
@@ -158,6 +164,7 @@ fn unreadable(message: &str) -> HandlerError {
 
 #[cfg(test)]
 mod tests {
+    use gatehook_events::SegmentKind;
     use serde_json::json;
 
     use super::*;
@@ -287,6 +294,17 @@ mod tests {
                    "output_text": "out", "done_reason": "stop"})
         );
         assert!(question(Event::PreToolUse, &input).is_err());
+    }
+
+    #[test]
+    fn a_part_of_a_stream_is_told_from_a_whole_answer_and_may_be_held_back() {
+        let segment = Some(Segment { index: 2, final_: true, kind: SegmentKind::Text });
+        let input = Input { output_text: Some("out".into()), segment, ..Input::default() };
+        let body: Value = serde_json::from_slice(&question(Event::PostInference, &input).unwrap()).unwrap();
+        assert_eq!(body["segment"], json!({"index": 2, "final": true, "kind": "text"}));
+        assert_eq!(post(r#"{"permission":"allow","holdback_chars":8}"#).unwrap().holdback_chars, Some(8));
+        assert!(post(r#"{"permission":"allow","holdback_chars":-8}"#).is_err());
+        assert_eq!(pre(r#"{"permission":"allow","holdback_chars":8}"#).unwrap().holdback_chars, None);
     }
 
     #[test]

@@ -77,6 +77,20 @@ async fn an_answer_that_is_too_long_to_be_held_is_refused() {
     }
 }
 
+#[tokio::test]
+async fn so_is_one_that_is_too_long_for_those_who_look_on() {
+    for &route in ROUTES {
+        let define = |hook| HookDefinition { stream: Some(Stream::new(StreamMode::Observe)), ..hook };
+        let exchange = Exchange::from(World::new().hook_with(Event::PostInference, "", define, |_| Ok(None)));
+        let mut gate = gate(&exchange, route).await.unwrap();
+        let says: Vec<_> = (0..40).map(|_| text(&"x".repeat(40_000))).collect();
+        let came = send(&mut gate, frames(route, &says).into_iter().map(Bytes::from)).await;
+        assert_eq!(came.refusal.unwrap().kind, ErrorKind::BadUpstream, "{route:?}");
+        assert!((500_000..1_600_000).contains(&came.bytes.len()), "{route:?}: {}", came.bytes.len());
+        assert_eq!(exchange.seen.inputs(Event::PostInference).len(), 0, "{route:?}");
+    }
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_hook_that_hangs_ends_at_its_deadline_and_blocks() {
     for &route in ROUTES {
