@@ -86,6 +86,18 @@ pub enum Held {
     Observe,
 }
 
+impl Held {
+    /// Its word: `buffer`, `window`, `scan` or `observe`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Buffer => "buffer",
+            Self::Window => "window",
+            Self::Scan => "scan",
+            Self::Observe => "observe",
+        }
+    }
+}
+
 /// How one hook is shown a streamed answer, with every default in its place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Policy {
