@@ -216,11 +216,11 @@ pub struct Stream {
     pub thinking: Option<StreamMode>,
     /// Whether tool calls are held.
     pub tool_calls: ToolCalls,
-    /// Bytes of a window.
+    /// New bytes that make a window due.
     pub size: Option<usize>,
-    /// How long a window may fill.
+    /// How long the first byte of a window may wait for it to fill.
     pub max_wait: Option<Duration>,
-    /// Bytes that a window shares with the one before.
+    /// Bytes of what has left that are shown before a window; less than `size`.
     pub overlap: Option<usize>,
     /// Characters at the end of a window that stay held for the next.
     pub holdback: Option<usize>,

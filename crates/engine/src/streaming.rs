@@ -20,9 +20,38 @@ pub enum Streaming {
 
 /// Follows one growing text, and tells how far it is settled.
 ///
-/// One scan follows one track: the text, or the thinking, of one choice.
+/// One scan follows one track: the text, or the thinking, of one choice. Where text follows after all that was said to be
+/// the last, a new scan is begun with up to 256 bytes of what came before.
+///
+/// ```
+/// use gatehook_engine::{Scan, Settled};
+///
+/// /// Holds the last word.
+/// #[derive(Default)]
+/// struct Words {
+///     came: usize,
+///     upto: usize,
+/// }
+///
+/// impl Scan for Words {
+///     fn push(&mut self, more: &str, ended: bool) -> Settled {
+///         let space = more.rfind(' ').map(|at| self.came + at + 1);
+///         self.came += more.len();
+///         self.upto = if ended { self.came } else { space.unwrap_or(self.upto) };
+///         Settled { upto: self.upto, clean: false, too_long: false }
+///     }
+/// }
+///
+/// let mut words = Words::default();
+/// assert_eq!(words.push("to be or n", false).upto, 9);
+/// assert_eq!(words.push("ot", true).upto, 12);
+/// ```
 pub trait Scan: Send {
     /// More of the text; `ended`: nothing follows. Offsets are absolute, in bytes of all that was pushed.
+    ///
+    /// What is settled and [`clean`](Settled::clean) leaves at once, without a dispatch; what is not clean is shown to the
+    /// hook first. Where a match is [`too_long`](Settled::too_long) the answer is refused. What is not settled is held by
+    /// the host: a scan that settles nothing holds all, up to the host's bound.
     fn push(&mut self, more: &str, ended: bool) -> Settled;
 }
 
@@ -57,6 +86,18 @@ pub enum Held {
     Observe,
 }
 
+impl Held {
+    /// Its word: `buffer`, `window`, `scan` or `observe`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Buffer => "buffer",
+            Self::Window => "window",
+            Self::Scan => "scan",
+            Self::Observe => "observe",
+        }
+    }
+}
+
 /// How one hook is shown a streamed answer, with every default in its place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Policy {
@@ -66,21 +107,22 @@ pub struct Policy {
     pub thinking: Held,
     /// Whether tool calls wait for it.
     pub tool_calls: ToolCalls,
-    /// Bytes of a window.
+    /// New bytes that make a window due; [`WINDOW_SIZE`] by default.
     pub size: usize,
-    /// How long a window may fill.
+    /// How long the first byte of a window may wait for it to fill; [`WINDOW_WAIT`] by default.
     pub max_wait: Duration,
-    /// Bytes that a window shares with the one before; less than `size`.
+    /// Bytes of what has left that are shown before a window, less than `size`; [`WINDOW_OVERLAP`] by default, or half of a
+    /// `size` that is less than twice as much.
     pub overlap: usize,
-    /// Characters at the end of a window that stay held for the next.
+    /// Characters at the end of a window that stay held for the next; 0 by default.
     pub holdback: usize,
 }
 
-/// Bytes of a window.
+/// Default of [`Policy::size`], in bytes.
 pub const WINDOW_SIZE: usize = 1024;
-/// How long a window may fill.
+/// Default of [`Policy::max_wait`].
 pub const WINDOW_WAIT: Duration = Duration::from_millis(50);
-/// Bytes that a window shares with the one before; of a small window half.
+/// Default of [`Policy::overlap`], in bytes.
 pub const WINDOW_OVERLAP: usize = 256;
 
 impl Policy {

@@ -11,7 +11,7 @@ use hyper::body::Bytes;
 
 use crate::body::Body;
 use crate::forward::Broken;
-use crate::guarded::is_events;
+use crate::framing::Framing;
 use crate::headers;
 
 /// An upstream's stream, completed.
@@ -25,7 +25,7 @@ pub(crate) struct Completed {
 pub(crate) fn complete(path: Option<Path>, mut response: Response<Body>) -> Response<Body> {
     let Some(Path::Route(route)) = path else { return response };
     if !response.status().is_success()
-        || !is_events(response.headers())
+        || Framing::read(response.headers()) != Some(Framing::Events)
         || response.headers().contains_key(CONTENT_ENCODING)
     {
         return response;

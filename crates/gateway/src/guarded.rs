@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use gatehook_engine::events::{Event, OutcomeKind, Verb, Verdict};
 use gatehook_guard::{Admitted, Caller, Gate, GateSettings, Guard, OwnedCall, Refusal, Witness};
-use gatehook_inference::{ErrorKind, Path, Route, Wire, keep_alive, weight};
+use gatehook_inference::{ErrorKind, Path, Route, keep_alive, weight};
 use http::header::{CONTENT_ENCODING, CONTENT_TYPE, USER_AGENT};
 use http::request::Parts;
 use http::uri::PathAndQuery;
@@ -18,6 +18,7 @@ use crate::body::{Body, RequestBody};
 use crate::completed::complete;
 use crate::encoding::Encoding;
 use crate::exchange::Exchange;
+use crate::framing::Framing;
 use crate::gather::{self, Whole};
 use crate::headers::{self, single};
 use crate::live::{Live, Stream};
@@ -135,7 +136,7 @@ impl<'a> Guarded<'a> {
         // Errors of the upstream hold nothing of a model.
         match route.filter(|_| response.status().is_success()) {
             None => Ok(complete(Some(self.guarding.call.path), response)),
-            Some(route) => match framing(response.headers()) {
+            Some(route) => match Framing::read(response.headers()) {
                 Some(wire) => self.stream(route, wire, admitted, response, held, ends_hooks),
                 None => Box::pin(self.after(admitted, response)).await,
             },
@@ -167,14 +168,8 @@ impl<'a> Guarded<'a> {
         request: Held,
         ends_hooks: DropGuard,
     ) -> Result<Response<Body>, Refusal> {
-        if framing != Framing::of(route) && self.guarding.guard.looks_after(route.into()).is_none() {
-            tracing::warn!(id = %self.exchange.id, "values cannot be put back into a stream of another format");
-            return Ok(response);
-        }
         if framing != Framing::of(route) {
-            return Err(Refusal::new(ErrorKind::BadUpstream).saying(
-                "The inference server streams in a format that is not that of the route: no policy hook can see it.",
-            ));
+            return self.foreign(route, response);
         }
         let (state, shared) = (&self.exchange.state, &self.exchange.worker.shared);
         let settings = GateSettings {
@@ -201,6 +196,17 @@ impl<'a> Guarded<'a> {
             _request: request,
         };
         Ok(Response::from_parts(parts, Body::Live(Box::new(Live::new(stream, ends_hooks)))))
+    }
+
+    /// A stream in another format than that of its route passes where no hook would have to see it.
+    fn foreign(&self, route: Route, response: Response<Body>) -> Result<Response<Body>, Refusal> {
+        if self.guarding.guard.looks_after(route.into()).is_some() {
+            return Err(Refusal::new(ErrorKind::BadUpstream).saying(
+                "The inference server streams in a format that is not that of the route: no policy hook can see it.",
+            ));
+        }
+        tracing::warn!(id = %self.exchange.id, "values cannot be put back into a stream of another format");
+        Ok(response)
     }
 }
 
@@ -254,41 +260,6 @@ fn not_json(refusal: Refusal, headers: &HeaderMap) -> Refusal {
     refusal
 }
 
-/// How a stream is cut into frames.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Framing {
-    /// JSON in lines.
-    Lines,
-    /// Server-sent events.
-    Events,
-}
-
-/// The types of streams.
-const FRAMINGS: [(&str, Framing); 4] = [
-    ("text/event-stream", Framing::Events),
-    ("application/x-ndjson", Framing::Lines),
-    ("application/ndjson", Framing::Lines),
-    ("application/jsonl", Framing::Lines),
-];
-
-impl Framing {
-    fn of(route: Route) -> Self {
-        if route.wire() == Wire::Ollama { Self::Lines } else { Self::Events }
-    }
-}
-
-/// Whether an answer is a stream of events.
-pub(crate) fn is_events(headers: &HeaderMap) -> bool {
-    framing(headers) == Some(Framing::Events)
-}
-
-/// Whether an answer comes in pieces, and how they are told apart.
-fn framing(headers: &HeaderMap) -> Option<Framing> {
-    let kind = headers.get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
-    let kind = kind.split(';').next().unwrap_or_default().trim();
-    FRAMINGS.iter().find(|(name, _)| name.eq_ignore_ascii_case(kind)).map(|(_, framing)| *framing)
-}
-
 #[cfg(test)]
 mod tests {
     use http::HeaderValue;
@@ -307,15 +278,5 @@ mod tests {
         for kind in ["application/json; charset=utf-16", "application/json;Charset = utf-7"] {
             assert!(check_charset(&typed(kind)).is_err(), "{kind}");
         }
-    }
-
-    #[test]
-    fn only_the_types_of_streams_are_streams() {
-        for kind in ["text/event-stream", "Text/Event-Stream; charset=utf-8"] {
-            assert_eq!(framing(&typed(kind)), Some(Framing::Events), "{kind}");
-        }
-        assert_eq!(framing(&typed("application/x-ndjson")), Some(Framing::Lines));
-        assert_eq!(framing(&typed("application/json")), None);
-        assert_eq!(framing(&HeaderMap::new()), None);
     }
 }

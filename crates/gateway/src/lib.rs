@@ -20,6 +20,7 @@ mod dial;
 mod encoding;
 mod exchange;
 mod forward;
+mod framing;
 mod gather;
 mod guarded;
 mod headers;

@@ -46,7 +46,7 @@ fn list(args: &FileArgs, env: &BTreeMap<String, String>, printer: &mut Printer) 
         printer.note("no hook is in force: no configuration names one");
         return Ok(Exit::Done);
     }
-    let mut table = Table::new(&["EVENT", "MATCHER", "HOOK", "TYPE", "SOURCE", "PROFILE", "PLACE"]);
+    let mut table = Table::new(&["EVENT", "MATCHER", "HOOK", "TYPE", "STREAM", "SOURCE", "PROFILE", "PLACE"]);
     for hook in executor.hooks() {
         let definition = hook.definition;
         table.row([
@@ -54,6 +54,11 @@ fn list(args: &FileArgs, env: &BTreeMap<String, String>, printer: &mut Printer) 
             if hook.matcher.is_empty() { "*".to_owned() } else { hook.matcher.to_owned() },
             definition.display_name().to_owned(),
             definition.handler.kind().to_owned(),
+            match held(&hook) {
+                Some((text, thinking)) if text == thinking => text.to_owned(),
+                Some((text, thinking)) => format!("{text}, thinking {thinking}"),
+                None => String::new(),
+            },
             source(definition.origin.source).to_owned(),
             definition.profile.name().to_owned(),
             place(&hook),
@@ -66,12 +71,19 @@ fn list(args: &FileArgs, env: &BTreeMap<String, String>, printer: &mut Printer) 
 fn row_json(hook: &HookInfo<'_>) -> Value {
     let definition = hook.definition;
     let origin = &definition.origin;
+    let stream = held(hook).map(|(text, thinking)| json!({"text": text, "thinking": thinking}));
     json!({
         "event": hook.event.public_name(), "matcher": hook.matcher, "name": definition.display_name(),
-        "type": definition.handler.kind(), "source": source(origin.source),
+        "type": definition.handler.kind(), "stream": stream, "source": source(origin.source),
         "profile": definition.profile.name(), "file": origin.file.as_deref(),
         "line": origin.file.is_some().then_some(origin.line), "in_force": true,
     })
+}
+
+/// What of a streamed answer waits for a hook, of text and of thinking, where its event shows it any.
+fn held(hook: &HookInfo<'_>) -> Option<(&'static str, &'static str)> {
+    let shown = hook.event == Event::PostInference;
+    shown.then(|| (hook.policy.text.name(), hook.policy.thinking.name()))
 }
 
 fn source(source: Source) -> &'static str {

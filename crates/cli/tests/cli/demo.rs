@@ -16,7 +16,8 @@ fn the_demo_as_json_has_every_side_of_each_exchange() {
     assert_eq!(verdicts, ["allow", "modify", "deny"]);
     let redacted = &exchanges[1];
     assert_eq!(redacted["upstream_saw"], "Is [REDACTED] still valid?");
-    assert_eq!(redacted["status"], 200);
+    assert_eq!((&redacted["status"], &redacted["streamed"]), (&200.into(), &true.into()));
+    assert_eq!(redacted["client_got"], "I only know [REDACTED], not yours.");
     assert_eq!(exchanges[2]["upstream_saw"], serde_json::Value::Null);
 }
 

@@ -9,6 +9,9 @@ const POLICY: &str = r#"hooks:
       preempt_yolo: true
       hooks:
         - { type: command, command: ./guard.sh }
+  post_inference:
+    - { type: builtin, command: redact_secrets }
+    - { name: judge, type: command, command: ./judge.sh, stream: { mode: window, thinking: observe } }
 "#;
 
 #[test]
@@ -24,14 +27,15 @@ fn as_json_the_list_says_the_same() {
     home.file("policy.yaml", POLICY);
     let ran = home.run(&["hooks", "list", "--json", "policy.yaml"]);
     let rows = ran.json();
-    assert_eq!((ran.code, rows.as_array().unwrap().len()), (0, 3));
+    assert_eq!((ran.code, rows.as_array().unwrap().len()), (0, 5));
     assert_eq!(
         rows[1],
         serde_json::json!({
             "event": "pre_inference", "matcher": "", "name": "words", "type": "builtin", "source": "user",
-            "profile": "native", "file": "policy.yaml", "line": 4, "in_force": true,
+            "stream": null, "profile": "native", "file": "policy.yaml", "line": 4, "in_force": true,
         })
     );
+    assert_eq!(rows[3]["stream"], serde_json::json!({"text": "window", "thinking": "observe"}));
 }
 
 #[test]

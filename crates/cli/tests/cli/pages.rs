@@ -36,7 +36,7 @@ fn blocks(page: &Path) -> Vec<Block> {
 fn pages() -> Vec<PathBuf> {
     let docs = std::fs::read_dir(root().join("docs")).unwrap().map(|entry| entry.unwrap().path());
     let mut pages: Vec<PathBuf> = docs.filter(|path| path.extension().is_some_and(|it| it == "md")).collect();
-    pages.push(root().join("README.md"));
+    pages.extend(["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md"].map(|page| root().join(page)));
     pages.sort();
     pages
 }
@@ -247,15 +247,29 @@ fn every_command_line_on_a_page_is_one() {
     assert!(tried >= 5, "only {tried} command lines were found");
 }
 
+/// The names by which a page's headings are linked to.
+fn anchors(page: &Path) -> BTreeSet<String> {
+    let text = std::fs::read_to_string(page).unwrap();
+    let headings = text.lines().filter(|line| line.starts_with('#')).map(|line| line.trim_start_matches('#').trim());
+    let anchor = |heading: &str| {
+        let kept = heading.chars().filter(|c| c.is_alphanumeric() || " -_".contains(*c));
+        kept.collect::<String>().to_lowercase().replace(' ', "-")
+    };
+    headings.map(anchor).collect()
+}
+
 #[test]
 fn every_link_between_pages_leads_somewhere() {
     for page in pages() {
         let text = std::fs::read_to_string(&page).unwrap();
         let folder = page.parent().unwrap();
-        for target in text.split("](").skip(1).filter_map(|rest| rest.split(')').next()) {
-            let target = target.split('#').next().unwrap();
-            let elsewhere = target.is_empty() || target.contains("://");
-            assert!(elsewhere || folder.join(target).exists(), "{}: {target}", page.display());
+        let links = text.split("](").skip(1).filter_map(|rest| rest.split(')').next());
+        for link in links.filter(|link| !link.contains("://")) {
+            let (target, anchor) = link.split_once('#').map_or((link, None), |(target, anchor)| (target, Some(anchor)));
+            let target = if target.is_empty() { page.clone() } else { folder.join(target) };
+            assert!(target.exists(), "{}: {link}", page.display());
+            let there = anchor.is_none_or(|anchor| anchors(&target).contains(anchor));
+            assert!(there, "{}: {link} has no such heading", page.display());
         }
     }
 }

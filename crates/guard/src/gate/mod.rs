@@ -57,7 +57,8 @@ pub type Work = Pin<Box<dyn Future<Output = ()> + Send>>;
 pub struct GateSettings {
     /// How a stream ends that a hook blocks.
     pub ending: Ending,
-    /// How many bytes of an answer may be held. Over it the answer is refused.
+    /// How many bytes of an answer may be kept ([`Gate::held`]); over it the answer is refused, or its stream ended. Looked
+    /// at every 64 KiB.
     pub limit: usize,
     /// Where hooks are shown what is long: from this many bytes on. `None`: where the gate is polled.
     pub aside: Option<(usize, Aside)>,
@@ -156,7 +157,8 @@ impl Gate {
         }
     }
 
-    /// Takes bytes of the upstream, split anywhere. Then [`Gate::poll`] drives what is due.
+    /// Takes bytes of the upstream, split anywhere. Then [`Gate::poll`] drives what is due. What cannot be read, or is too
+    /// long to be kept, becomes the [`Gate::outcome`].
     pub fn push(&mut self, bytes: Bytes) {
         if self.is_closed() {
             return;
@@ -174,7 +176,7 @@ impl Gate {
         self.feed();
     }
 
-    /// The upstream has ended.
+    /// The upstream has ended. Without the protocol's own end that is a failure, which becomes the [`Gate::outcome`].
     pub fn end(&mut self, how: UpstreamEnd) {
         if self.is_closed() || self.relay.is_over() {
             return;
@@ -240,8 +242,8 @@ impl Gate {
         if let Some(last) = self.last.take() {
             return Some(last);
         }
-        // What waits for the whole waits for all of it: each choice, and each call. And whoever looks on has seen the answer
-        // before its end has left.
+        // What waits for the whole waits for all of it: each choice, and each call. And the end leaves when whoever keeps a
+        // record has the answer, and those who look on in the background have it before them.
         let waits = self.policy.observed || self.policy.waits_for_the_whole();
         if self.outcome.is_some() || (waits && self.at_end() && !self.finished) {
             return None;

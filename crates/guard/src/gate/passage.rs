@@ -127,15 +127,26 @@ impl Passage {
             self.since.get_or_insert(now);
         }
         if resumes && !self.scans.is_empty() {
-            let from = track.text.ceil_char_boundary((self.fed - track.base.min(self.fed)).saturating_sub(CONTEXT));
-            let before = track.part(track.base + from..self.fed).unwrap_or_default();
-            self.scans = again();
-            (self.scanned, self.context) = (self.fed, before.len());
-            for scan in &mut self.scans {
-                scan.push(before, false);
-            }
+            self.scan_anew(track, again());
         }
-        let more = track.since(self.fed);
+        let settled = self.scan(track.since(self.fed), total, ended);
+        self.settled = self.settled.max(settled);
+        (self.fed, self.ended) = (total, ended);
+    }
+
+    /// Puts new scans behind what came, of which they see as much as may belong to a match.
+    fn scan_anew(&mut self, track: &Track, scans: Vec<Box<dyn Scan>>) {
+        let from = track.text.ceil_char_boundary((self.fed - track.base.min(self.fed)).saturating_sub(CONTEXT));
+        let before = track.part(track.base + from..self.fed).unwrap_or_default();
+        self.scans = scans;
+        (self.scanned, self.context) = (self.fed, before.len());
+        for scan in &mut self.scans {
+            scan.push(before, false);
+        }
+    }
+
+    /// Shows more to the scans; how far the text, which is `total` bytes long now, is settled for all of them.
+    fn scan(&mut self, more: &str, total: usize, ended: bool) -> usize {
         let mut settled = total;
         for scan in &mut self.scans {
             let told = scan.push(more, ended);
@@ -150,8 +161,7 @@ impl Passage {
             // A scan that does not say so: hooks are shown what it has left.
             (self.found, settled) = (total, total);
         }
-        self.settled = self.settled.max(settled);
-        (self.fed, self.ended) = (total, ended);
+        settled
     }
 
     /// What is to be done now.

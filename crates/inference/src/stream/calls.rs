@@ -58,16 +58,7 @@ pub(super) fn accumulate(
     if call.complete && !arguments.trim().is_empty() {
         return Err(Fault::WentOn("arguments came after a tool call was complete"));
     }
-    if let Some(id) = id {
-        state.uneven |= call.call.id.is_some() || !first;
-        call.call.id.get_or_insert_with(|| id.into());
-    }
-    if let Some(name) = name.filter(|name| !name.is_empty()) {
-        state.uneven |= !first;
-        if *call.call.function.name != *name {
-            call.call.function.name = format!("{}{name}", call.call.function.name).into();
-        }
-    }
+    name_it(call, state, first, id.as_deref(), name.as_deref().filter(|name| !name.is_empty()));
     if !call.complete {
         state.arguments.push_str(&arguments);
     }
@@ -75,6 +66,20 @@ pub(super) fn accumulate(
         call.call.extra.entry(key.clone()).or_insert_with(|| document.value(*value));
     }
     Ok((CallId(at), first))
+}
+
+/// What a piece says of who a call is. Some servers say it piece by piece, some again with each piece.
+fn name_it(call: &mut Call, state: &mut CallState, first: bool, id: Option<&str>, name: Option<&str>) {
+    if let Some(id) = id {
+        state.uneven |= call.call.id.is_some() || !first;
+        call.call.id.get_or_insert_with(|| id.into());
+    }
+    if let Some(name) = name {
+        state.uneven |= !first;
+        if *call.call.function.name != *name {
+            call.call.function.name = format!("{}{name}", call.call.function.name).into();
+        }
+    }
 }
 
 fn find(said: &Said, choice: u32, number: Option<u64>, id: Option<&str>) -> Option<usize> {

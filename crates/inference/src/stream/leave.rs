@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::frame::{CallPart, Frame, Part};
 use super::said::{Decided, Said};
-use crate::json::{Document, Edits, quote};
+use crate::json::{At, Document, Edits, quote};
 use crate::response::STOPS;
 use crate::route::Route;
 
@@ -73,18 +73,10 @@ pub(super) fn edits(route: Route, frame: &Frame, said: &mut Said) -> Option<Opti
                 }
             }
             Part::Stop { choice, at } => {
-                if said.all_removed(*choice)
-                    && let (Some(at), Some(document)) = (at, document.as_ref())
-                    && let Some(word) = document.text(*at)
-                    && let Some((.., plain)) = STOPS.iter().find(|(of, with, _)| *of == route && *with == word)
-                {
-                    edits.get_or_insert_default().set_text(*at, plain);
+                if let Some(document) = document.as_ref() {
+                    stop(route, document, (*choice, *at), said, &mut edits);
                 }
                 said.choice(*choice).stop_left = true;
-                if let (Some(note), Some(document)) = (said.note.take(), document.as_ref()) {
-                    let note = serde_json::to_value(note).unwrap_or(Value::Null);
-                    edits.get_or_insert_default().add_member(document, Document::ROOT, "hook", &note.to_string());
-                }
             }
             // Formats that know their own places do not come here with them.
             Part::Text(_) | Part::Of(_) => {}
@@ -95,6 +87,27 @@ pub(super) fn edits(route: Route, frame: &Frame, said: &mut Said) -> Option<Opti
         return Some(None);
     }
     edits.map(Some)
+}
+
+/// The end of a choice: its reason, which is the plain one where no call is left, and what hooks want noted.
+fn stop(
+    route: Route,
+    document: &Document,
+    (choice, at): (u32, Option<At>),
+    said: &mut Said,
+    edits: &mut Option<Edits>,
+) {
+    if said.all_removed(choice)
+        && let Some(at) = at
+        && let Some(word) = document.text(at)
+        && let Some((.., plain)) = STOPS.iter().find(|(of, with, _)| *of == route && *with == word)
+    {
+        edits.get_or_insert_default().set_text(at, plain);
+    }
+    if let Some(note) = said.note.take() {
+        let note = serde_json::to_value(note).unwrap_or(Value::Null);
+        edits.get_or_insert_default().add_member(document, Document::ROOT, "hook", &note.to_string());
+    }
 }
 
 /// A part of a call; says whether it is removed.

@@ -12,6 +12,7 @@ use super::frame::{Data, Event, Frame, Lane, Part};
 use super::leave::Leaving;
 use super::lines::{Framing, Raw, Splitter};
 use super::mend::Mender;
+use super::queue::Queue;
 use super::said::{Said, Span};
 use super::{Block, Call, CallId, Fate, Fault, Track, TrackId, TrackKind};
 use crate::error::{ReadError, Unheld};
@@ -26,6 +27,23 @@ use crate::route::Route;
 /// thinking and calls of different choices may overtake each other, in formats whose readers keep them apart.
 ///
 /// After [`Relay::block`] or [`Relay::fail`] nothing more is taken or given.
+///
+/// ```
+/// use gatehook_inference::{Relay, Route, TrackId};
+///
+/// let mut relay = Relay::new(Route::Chat);
+/// relay.push(r#"{"message":{"content":"my key is "},"done":false}"#.into())?;
+/// relay.push("\n{\"message\":{\"content\":\"k-123.\"},\"done\":false}\n".into())?;
+/// assert_eq!(relay.tracks()[0].text, "my key is k-123.");
+/// assert_eq!(relay.take(), None);
+///
+/// relay.allow(TrackId(0), 10);
+/// assert_eq!(relay.take().unwrap(), "{\"message\":{\"content\":\"my key is \"},\"done\":false}\n");
+/// relay.replace(TrackId(0), 10..15, "[...]")?;
+/// relay.allow(TrackId(0), 16);
+/// assert_eq!(relay.take().unwrap(), "{\"message\":{\"content\":\"[...].\"},\"done\":false}\n");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug)]
 pub struct Relay {
     framing: Framing,
@@ -33,15 +51,10 @@ pub struct Relay {
     splitter: Splitter,
     mender: Mender,
     said: Said,
-    held: VecDeque<Frame>,
-    /// What the frames of `held` weigh.
-    weight: usize,
-    /// How many frames of `held`, from the first on, cannot leave as things were decided, and the lanes that they hold.
-    looked: usize,
-    barred: Vec<Lane>,
+    held: Queue,
     out: VecDeque<Out>,
     spoke: bool,
-    /// The last frame has no end of its own.
+    /// The last frame that was taken in has no end of its own.
     torn: bool,
     closed: bool,
     /// Frames that cannot be read pass as they came.
@@ -65,10 +78,7 @@ impl Relay {
             splitter: Splitter::new(framing),
             mender: Mender::default(),
             said: Said::default(),
-            held: VecDeque::new(),
-            weight: 0,
-            looked: 0,
-            barred: Vec::new(),
+            held: Queue::default(),
             out: VecDeque::new(),
             spoke: false,
             torn: false,
@@ -88,6 +98,10 @@ impl Relay {
     }
 
     /// Takes bytes of the upstream, split anywhere. What comes behind the stream's end is dropped.
+    ///
+    /// # Errors
+    ///
+    /// A [`Fault`] where a frame cannot be shown truly, or a bound is passed. What came before it can still be let go.
     pub fn push(&mut self, bytes: Bytes) -> Result<(), Fault> {
         if self.closed || self.said.over || bytes.is_empty() {
             return Ok(());
@@ -106,22 +120,22 @@ impl Relay {
     ///
     /// Chat completions and completions without `data: [DONE]`, and Messages without `message_stop`, are taken for whole
     /// where each choice has its stop reason, as some servers end them; everything else without its end is
-    /// [`Fault::Cut`].
+    /// [`Fault::Cut`]. Half a frame at the end is one too.
     pub fn finish(&mut self) -> Result<(), Fault> {
         if self.closed || self.said.over {
             return Ok(());
         }
         if let Some(raw) = self.splitter.finish() {
-            self.torn = true;
             // Half a frame cannot be read: it is the cut that is to blame.
             self.read(raw).map_err(|fault| if matches!(fault, Fault::Read(_)) { Fault::Cut } else { fault })?;
+            self.torn = true;
         }
         if !self.said.over && !self.format.is_whole(&self.said) {
             return Err(Fault::Cut);
         }
         if !self.said.over {
             self.said.end(false);
-            self.look_again();
+            self.held.look_at_all();
         }
         Ok(())
     }
@@ -132,7 +146,7 @@ impl Relay {
         }
         let (as_it_came, _) = Frame::new(self.framing, raw.clone());
         if self.read_frame(raw).is_err() {
-            self.held.push_back(as_it_came);
+            self.held.push(as_it_came);
         }
         Ok(())
     }
@@ -152,11 +166,10 @@ impl Relay {
         if !matches!(data, Data::None) {
             self.format.read(&Event { name: name.as_deref(), data }, &mut self.said, &mut frame)?;
         }
-        if frame.wakes {
-            self.look_again();
+        if frame.wakes || self.said.over {
+            self.held.look_at_all();
         }
-        self.weight += frame.weight();
-        self.held.push_back(frame);
+        self.held.push(frame);
         Ok(())
     }
 
@@ -211,22 +224,31 @@ impl Relay {
     /// its beginning.
     pub fn allow(&mut self, track: TrackId, upto: usize) {
         if self.said.allow(track, upto) {
-            self.look_again();
+            self.look_at(track);
         }
     }
 
     /// Puts `text` in place of `range`, which must not have been allowed. An empty range inserts: into the frame that
     /// ends or begins there, or else into one that is made; it leaves as soon as its offset is allowed (again).
+    ///
+    /// # Errors
+    ///
+    /// Where the text has left, overlaps with another change, or is sealed: signed thinking is emptied as a whole or not
+    /// at all.
     pub fn replace(&mut self, track: TrackId, range: Range<usize>, text: &str) -> Result<(), Unheld> {
         let span = Span { track, range };
         self.format.can_replace(&self.said, &span, text)?;
         self.said.replace(track, span.range, text)?;
-        self.look_again();
+        self.look_at(track);
         Ok(())
     }
 
     /// The track of a choice and kind, made where the answer has no such text. What is inserted into an empty track
     /// leaves in a frame that is made.
+    ///
+    /// # Errors
+    ///
+    /// Where the route has no place for such a text, or the choice has ended.
     pub fn add_track(&mut self, choice: u32, kind: TrackKind) -> Result<TrackId, Unheld> {
         self.format.can_add(&self.said, choice, kind)?;
         let ended = self.said.over || self.said.choice(choice).over;
@@ -238,9 +260,15 @@ impl Relay {
     }
 
     /// Decides on a call. It can be decided anew as long as no part of it has left.
+    ///
+    /// # Errors
+    ///
+    /// Where a part of it has left, or it is to be rewritten before it is complete or in a way that its form cannot hold.
     pub fn decide(&mut self, call: CallId, fate: Fate<'_>) -> Result<(), Unheld> {
         self.said.decide(call, fate)?;
-        self.look_again();
+        if let Some(call) = self.said.calls.get(call.0) {
+            self.held.look_at(Lane::Calls(call.choice));
+        }
         Ok(())
     }
 
@@ -267,7 +295,7 @@ impl Relay {
 
     /// Bytes of frames and texts that are kept.
     pub fn held(&self) -> usize {
-        self.weight + self.splitter.held() + self.said.held()
+        self.held.weight() + self.splitter.held() + self.said.held()
     }
 
     /// Drops what has not left and ends the stream as its protocol does on a refusal, up to the protocol's last byte: the
@@ -296,49 +324,36 @@ impl Relay {
         }
         let ended = self.said.over && self.held.is_empty();
         if !ended {
-            if self.torn {
+            if self.torn && self.held.is_empty() {
                 bytes.extend_from_slice(if self.framing == Framing::Events { b"\n\n" } else { b"\n" });
             }
             bytes.extend(end(&mut *self.format, &self.said));
         }
         self.closed = true;
         self.held.clear();
-        self.weight = 0;
         bytes.into()
     }
 
-    /// A decision may free frames that were found to wait.
-    fn look_again(&mut self) {
-        self.looked = 0;
-        self.barred.clear();
+    /// What was decided about a text may free frames.
+    fn look_at(&mut self, track: TrackId) {
+        if let Some(track) = self.said.tracks.get(track.0) {
+            self.held.look_at(Lane::Track(track.choice, track.kind));
+        }
     }
 
     /// Lets go what is decided.
     fn settle(&mut self) {
-        while let Some(frame) = self.held.get(self.looked).filter(|_| !self.closed) {
-            let lane = frame.lane;
-            let behind = |barred: &Lane| barred.crosses(lane) || lane == Lane::Free;
-            let waits = self.barred.iter().any(behind)
-                || !frame.is_ready(&self.said)
-                || !self.format.is_ready(frame, &mut self.said);
-            if waits {
-                if !self.barred.contains(&lane) {
-                    self.barred.push(lane);
-                }
-                self.looked += 1;
-                continue;
-            }
+        while !self.closed {
+            let Self { held, said, format, .. } = self;
+            let Some(frame) = held.next(|frame| frame.is_ready(said) && format.is_ready(frame, said)) else { break };
             if self.said.changed && frame.ends(None) {
-                self.insert();
+                self.insert(Some(&frame));
             }
-            if let Some(frame) = self.held.remove(self.looked) {
-                self.weight = self.weight.saturating_sub(frame.weight());
-                self.spoke |= frame.speaks;
-                self.leave(frame);
-            }
+            self.spoke |= frame.speaks;
+            self.leave(frame);
         }
         if self.said.changed && !self.closed {
-            self.insert();
+            self.insert(None);
         }
         self.forget();
     }
@@ -368,10 +383,11 @@ impl Relay {
     }
 
     /// Makes frames for insertions where none is left that could carry them.
-    fn insert(&mut self) {
+    /// `leaving`: the frame before which they are to stand.
+    fn insert(&mut self, leaving: Option<&Frame>) {
         for id in (0..self.said.tracks.len()).map(TrackId) {
             while let Some(offset) = self.said.loose(id) {
-                if !self.can_insert(id, offset) {
+                if !self.can_insert(id, offset, leaving) {
                     break;
                 }
                 let made = self.format.insertion(&mut self.said, &Span { track: id, range: offset..offset });
@@ -385,10 +401,10 @@ impl Relay {
     }
 
     /// Whether no frame is left that carries an insertion, and none that must stand before it.
-    fn can_insert(&self, id: TrackId, offset: usize) -> bool {
+    fn can_insert(&self, id: TrackId, offset: usize, leaving: Option<&Frame>) -> bool {
         let Some(track) = self.said.tracks.get(id.0) else { return false };
         let lane = Lane::Track(track.choice, track.kind);
-        let next = self.held.iter().find(|frame| frame.lane.crosses(lane));
+        let next = leaving.into_iter().chain(self.held.iter()).find(|frame| frame.lane.crosses(lane));
         let carries = |part: &Part| match part {
             Part::Piece { span, .. } => span.track == id && span.range.end >= offset,
             _ => false,

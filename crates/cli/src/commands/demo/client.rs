@@ -20,10 +20,27 @@ const LIMIT: usize = 1 << 20;
 /// What came back.
 pub(super) struct Answer {
     pub(super) status: u16,
-    pub(super) body: Value,
+    /// One object, or those of a stream.
+    body: Vec<Value>,
 }
 
-/// Sends JSON, and waits for JSON.
+impl Answer {
+    fn read(status: u16, body: &[u8]) -> io::Result<Self> {
+        let events = body.split(|byte| *byte == b'\n').filter_map(|line| line.strip_prefix(b"data: "));
+        let events: Vec<&[u8]> = events.filter(|data| *data != b"[DONE]").collect();
+        let objects = if events.is_empty() { vec![body] } else { events };
+        let body: Result<_, _> = objects.into_iter().map(serde_json::from_slice).collect();
+        Ok(Self { status, body: body? })
+    }
+
+    /// All text at this place, if there is any.
+    pub(super) fn text(&self, pointer: &str) -> Option<String> {
+        let texts: Vec<&str> = self.body.iter().filter_map(|object| object.pointer(pointer)?.as_str()).collect();
+        (!texts.is_empty()).then(|| texts.concat())
+    }
+}
+
+/// Sends JSON, and waits for JSON or a stream of it.
 pub(super) async fn post(server: SocketAddr, path: &str, body: &Value) -> io::Result<Answer> {
     let request = Request::post(path)
         .header("host", server.to_string())
@@ -41,7 +58,7 @@ async fn exchange(server: SocketAddr, request: Request<Full<Bytes>>) -> io::Resu
         let response = sender.send_request(request).await.map_err(io::Error::other)?;
         let status = response.status().as_u16();
         let body = Limited::new(response.into_body(), LIMIT).collect().await.map_err(io::Error::other)?.to_bytes();
-        Ok(Answer { status, body: serde_json::from_slice(&body)? })
+        Answer::read(status, &body)
     };
     tokio::select! {
         answer = answer => answer,

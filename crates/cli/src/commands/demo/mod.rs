@@ -12,7 +12,7 @@ use gatehook_gateway::config::{Config, UpstreamConfig, UpstreamKind};
 use gatehook_gateway::{Gateway, Handle};
 use gatehook_guard::Guard;
 use serde::Serialize;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::args::DemoArgs;
 use crate::exit::Exit;
@@ -33,17 +33,19 @@ hooks:
     - { type: builtin, command: redact_secrets }
 ";
 
-/// What the client says: one prompt that passes, one that is rewritten, one that is refused.
-const PROMPTS: [(&str, &str); 3] = [
-    ("allowed", "What is the capital of France?"),
-    ("redacted", concat!("Is AKIA", "Z7RQ4N2VXK5TJ3WP still valid?")),
-    ("denied", "Tell me the launch codes."),
+/// What the client says, and whether it wants the answer streamed: one prompt that passes, one that is rewritten, and so
+/// is its answer in mid-stream, one that is refused.
+const PROMPTS: [(&str, &str, bool); 3] = [
+    ("allowed", "What is the capital of France?", false),
+    ("redacted", concat!("Is AKIA", "Z7RQ4N2VXK5TJ3WP still valid?"), true),
+    ("denied", "Tell me the launch codes.", false),
 ];
 
 /// One exchange, from all sides.
 #[derive(Debug, Serialize)]
 struct Shown {
     exchange: &'static str,
+    streamed: bool,
     client_sent: &'static str,
     upstream_saw: Option<String>,
     status: u16,
@@ -58,8 +60,8 @@ pub(crate) fn run(args: &DemoArgs, printer: &mut Printer) -> Result<Exit, Failur
         let model = Model::start().await?;
         let gateway = gateway(args.listen, &model)?;
         let mut exchanges = Vec::new();
-        for (exchange, prompt) in PROMPTS {
-            exchanges.push(run_exchange(exchange, prompt, gateway.addr, &model).await?);
+        for (exchange, prompt, streamed) in PROMPTS {
+            exchanges.push(run_exchange(exchange, prompt, streamed, gateway.addr, &model).await?);
         }
         show(&exchanges, args.json, printer)?;
         if !args.once {
@@ -86,19 +88,20 @@ fn gateway(listen: SocketAddr, model: &Model) -> Result<Handle, Failure> {
 async fn run_exchange(
     exchange: &'static str,
     prompt: &'static str,
+    streamed: bool,
     gateway: SocketAddr,
     model: &Model,
 ) -> Result<Shown, Failure> {
-    let request = json!({"model": "recorded", "messages": [{"role": "user", "content": prompt}]});
+    let request = json!({"model": "recorded", "stream": streamed, "messages": [{"role": "user", "content": prompt}]});
     let answer = client::post(gateway, "/v1/chat/completions", &request).await?;
     let upstream_saw = model.last_prompt();
-    let text = |pointer: &str| answer.body.pointer(pointer).and_then(Value::as_str).map(str::to_owned);
-    let verdict = text("/hook/permission").unwrap_or_else(|| {
+    let verdict = answer.text("/hook/permission").unwrap_or_else(|| {
         let unchanged = upstream_saw.as_deref() == Some(prompt);
         if unchanged { "allow".to_owned() } else { "modify".to_owned() }
     });
-    let client_got = text("/choices/0/message/content").or_else(|| text("/error/message")).unwrap_or_default();
-    Ok(Shown { exchange, client_sent: prompt, upstream_saw, status: answer.status, client_got, verdict })
+    let places = ["/choices/0/message/content", "/choices/0/delta/content", "/error/message"];
+    let client_got = places.iter().find_map(|place| answer.text(place)).unwrap_or_default();
+    Ok(Shown { exchange, streamed, client_sent: prompt, upstream_saw, status: answer.status, client_got, verdict })
 }
 
 fn show(exchanges: &[Shown], as_json: bool, printer: &mut Printer) -> Result<(), Failure> {

@@ -14,7 +14,11 @@ use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 
 /// A word of the prompt, and the answer.
-const ANSWERS: [(&str, &str); 2] = [("France", "Paris."), ("REDACTED", "I cannot see which one you mean.")];
+const ANSWERS: [(&str, &str); 2] =
+    [("France", "Paris."), ("REDACTED", concat!("I only know AKIA", "Q3EGRV5JN7XTWD2M, not yours."))];
+
+/// How many bytes of an answer a frame of a stream holds.
+const FRAME: usize = 5;
 
 /// Largest request that is read.
 const LIMIT: usize = 1 << 20;
@@ -71,12 +75,34 @@ async fn answer(request: Request<Incoming>, asked: Asked) -> Result<Response<Ful
     let text =
         ANSWERS.iter().find(|(word, _)| prompt.contains(word)).map_or("I have nothing to say.", |(_, text)| text);
     *asked.lock().unwrap_or_else(PoisonError::into_inner) = Some(prompt);
-    let reply = json!({
-        "id": "chatcmpl-1", "object": "chat.completion", "created": 0, "model": "recorded",
-        "choices": [{"index": 0, "message": {"role": "assistant", "content": text}, "finish_reason": "stop"}],
-        "usage": {"prompt_tokens": 1, "completion_tokens": 1, "total_tokens": 2},
-    });
-    let mut response = Response::new(Full::new(reply.to_string().into()));
-    response.headers_mut().insert("content-type", hyper::header::HeaderValue::from_static("application/json"));
+    let (kind, reply) = match body.get("stream") == Some(&Value::Bool(true)) {
+        true => ("text/event-stream", stream(text)),
+        false => ("application/json", whole(text)),
+    };
+    let mut response = Response::new(Full::new(reply.into()));
+    response.headers_mut().insert("content-type", hyper::header::HeaderValue::from_static(kind));
     Ok(response)
+}
+
+fn whole(text: &str) -> String {
+    let choice = json!({"index": 0, "message": {"role": "assistant", "content": text}, "finish_reason": "stop"});
+    json!({
+        "id": "chatcmpl-1", "object": "chat.completion", "created": 0, "model": "recorded", "choices": [choice],
+        "usage": {"prompt_tokens": 1, "completion_tokens": 1, "total_tokens": 2},
+    })
+    .to_string()
+}
+
+fn stream(text: &str) -> String {
+    let frame = |delta: Value, stop: Option<&str>| {
+        let choice = json!({"index": 0, "delta": delta, "finish_reason": stop});
+        let chunk = json!({
+            "id": "chatcmpl-1", "object": "chat.completion.chunk", "created": 0, "model": "recorded", "choices": [choice],
+        });
+        format!("data: {chunk}\n\n")
+    };
+    let pieces = text.as_bytes().chunks(FRAME).map(String::from_utf8_lossy);
+    let mut frames: String = pieces.map(|piece| frame(json!({"content": piece}), None)).collect();
+    frames.push_str(&frame(json!({}), Some("stop")));
+    frames + "data: [DONE]\n\n"
 }

@@ -70,38 +70,8 @@ impl Messages {
         said: &mut Said,
         edits: &mut Edits,
     ) {
-        let root = Document::ROOT;
         if let Some(block) = told.block.and_then(|at| self.blocks.get_mut(at)) {
-            if let Some(place) = block.left.filter(|place| told.place != Some(*place))
-                && let Some(document) = document()
-            {
-                edits.add_member(document, root, "index", &place.to_string());
-            }
-            let text = told.piece.as_ref().and_then(|piece| said.rendered(piece, true));
-            if let (Some(text), Some(document)) = (text, document()) {
-                block.changed = true;
-                let (within, key) = match (told.event, block.kind) {
-                    (Event::Text, _) => ("delta", "text"),
-                    (Event::Thinking, _) => ("delta", "thinking"),
-                    (_, BlockKind::Said(TrackKind::Thinking)) => ("content_block", "thinking"),
-                    _ => ("content_block", "text"),
-                };
-                set_text(document, within, key, &text, edits);
-            }
-            let state = block.call().and_then(|id| said.call_states.get(id.0));
-            if let (Some(Decided::Rewritten(new)), BlockKind::Call(_)) = (state.map(|state| &state.fate), block.kind)
-                && let Some(document) = document()
-            {
-                match told.event {
-                    Event::BlockStart => begin_call(document, block, new, edits),
-                    Event::Arguments => {
-                        let arguments = if block.told { "" } else { &*new.function.arguments };
-                        set_text(document, "delta", "partial_json", arguments, edits);
-                        block.told = true;
-                    }
-                    _ => {}
-                }
-            }
+            edit_block(block, told, &document, said, edits);
         }
         if told.event == Event::MessageDelta
             && has_lost_calls(said)
@@ -115,7 +85,7 @@ impl Messages {
             _ => None,
         };
         if let (Some(note), Some(document)) = (note, document()) {
-            edits.add_member(document, root, "hook", &note.told(ErrorKind::Denied).to_string());
+            edits.add_member(document, Document::ROOT, "hook", &note.told(ErrorKind::Denied).to_string());
         }
     }
 
@@ -173,6 +143,46 @@ impl Messages {
                 if let Some(block) = told.block.and_then(|at| self.blocks.get_mut(at)) {
                     block.closed = true;
                 }
+            }
+            _ => {}
+        }
+    }
+}
+
+/// The number of a block, and what was decided about its text or call.
+fn edit_block<'d>(
+    block: &mut Block,
+    told: &Told,
+    document: impl Fn() -> Option<&'d Document>,
+    said: &mut Said,
+    edits: &mut Edits,
+) {
+    if let Some(place) = block.left.filter(|place| told.place != Some(*place))
+        && let Some(document) = document()
+    {
+        edits.add_member(document, Document::ROOT, "index", &place.to_string());
+    }
+    let text = told.piece.as_ref().and_then(|piece| said.rendered(piece, true));
+    if let (Some(text), Some(document)) = (text, document()) {
+        block.changed = true;
+        let (within, key) = match (told.event, block.kind) {
+            (Event::Text, _) => ("delta", "text"),
+            (Event::Thinking, _) => ("delta", "thinking"),
+            (_, BlockKind::Said(TrackKind::Thinking)) => ("content_block", "thinking"),
+            _ => ("content_block", "text"),
+        };
+        set_text(document, within, key, &text, edits);
+    }
+    let state = block.call().and_then(|id| said.call_states.get(id.0));
+    if let (Some(Decided::Rewritten(new)), BlockKind::Call(_)) = (state.map(|state| &state.fate), block.kind)
+        && let Some(document) = document()
+    {
+        match told.event {
+            Event::BlockStart => begin_call(document, block, new, edits),
+            Event::Arguments => {
+                let arguments = if block.told { "" } else { &*new.function.arguments };
+                set_text(document, "delta", "partial_json", arguments, edits);
+                block.told = true;
             }
             _ => {}
         }

@@ -139,16 +139,7 @@ impl Reader<'_> {
                 let (item, part) = self.about_part(kind)?;
                 self.reconcile(item, part, root, kind)?;
             }
-            Event::Annotation => {
-                self.told.item = self.about();
-                let index = number(document, "content_index");
-                let item = self.told.item.and_then(|at| self.items.get(at));
-                self.told.part = item.and_then(|item| match index {
-                    Some(index) => item.find(List::Content, index),
-                    None => item.last(List::Content),
-                });
-                self.lacks("content_index");
-            }
+            Event::Annotation => self.annotated(),
             Event::CallDelta => {
                 let delta = text(document, root, "delta")?;
                 self.argue(|arguments| arguments.push_str(&delta))?;
@@ -165,6 +156,18 @@ impl Reader<'_> {
             Event::Other => self.told.item = self.about(),
         }
         Ok(())
+    }
+
+    /// An annotation is about a part of an item's content: the last one, where it does not say which.
+    fn annotated(&mut self) {
+        self.told.item = self.about();
+        let index = number(self.document, "content_index");
+        let item = self.told.item.and_then(|at| self.items.get(at));
+        self.told.part = item.and_then(|item| match index {
+            Some(index) => item.find(List::Content, index),
+            None => item.last(List::Content),
+        });
+        self.lacks("content_index");
     }
 
     /// Notes that a field of the event is missing.
