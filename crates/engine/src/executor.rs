@@ -338,12 +338,21 @@ impl Executor {
         Box::pin(Dispatch { inner: &self.inner, event, hooks, cancel, hold }.run(selected, input)).await
     }
 
-    /// How many events `async: true` hooks have missed because their queue was full.
+    /// Shows an event to the hooks that `pick` wants, out of those that fit, as `async: true` hooks are shown theirs: in
+    /// the background, one after another from a bounded queue. Nobody waits for them, and they decide nothing.
+    pub fn observe(&self, event: Event, input: &Input, pick: &Pick<'_>) {
+        let Some(hooks) = self.inner.hooks(event) else { return };
+        for hook in hooks.select(input).into_iter().filter(|hook| pick(&Selected::of(hook))) {
+            self.inner.observers.push(hook, event, input, &self.inner.cwd);
+        }
+    }
+
+    /// How many events hooks in the background have missed because their queue was full.
     pub fn dropped_observations(&self) -> u64 {
         self.inner.observers.dropped()
     }
 
-    /// Waits for `async: true` hooks that still have events to see, but no longer than `grace`; what still runs then
+    /// Waits for hooks in the background that still have events to see, but no longer than `grace`; what still runs then
     /// is cancelled. Events that come later are dropped and counted. An executor that is dropped undrained cancels them
     /// at once.
     pub async fn drain(&self, grace: Duration) {

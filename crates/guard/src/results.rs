@@ -45,7 +45,8 @@ impl Guard {
                     text
                 }
             };
-            if let (Some(text), Some(slot)) = (text, changed.get_or_insert_with(|| messages.to_vec()).get_mut(place)) {
+            let Some(text) = text else { continue };
+            if let Some(slot) = changed.get_or_insert_with(|| messages.to_vec()).get_mut(place) {
                 slot.content = Some(text);
             }
         }

@@ -92,6 +92,40 @@ fn a_buffered_answer_waits_for_its_verdict() {
 }
 
 #[test]
+fn the_end_of_a_stream_does_not_wait_for_one_that_only_looks_on() {
+    for route in ROUTES {
+        let (upstream, hook) = (Feeds::new(), Feeds::new());
+        let gate = guarded(&upstream.url(), &webhook(&hook.url(), "{mode: observe}", ""));
+        let client = gate.begin(request(route));
+        let mut feed = upstream.begin(kind(route));
+        let sent = stream(route, &Said::text(&["Hello, ", "world"]));
+        feed.send(&sent);
+        feed.end();
+        assert_eq!(Coming::new(client).whole(), sent, "{route}");
+        let mut asked = hook.next();
+        let shown: serde_json::Value = serde_json::from_slice(&asked.seen.body).unwrap();
+        assert_eq!(shown["output_text"], "Hello, world", "{route}");
+        asked.answer(r#"{"permission":"deny"}"#);
+        gate.comes_to_rest();
+    }
+}
+
+#[test]
+fn an_audit_has_an_answer_when_the_client_has_its_end() {
+    let folder = tempfile::tempdir().unwrap();
+    for (number, route) in ROUTES.into_iter().enumerate() {
+        let file = folder.path().join(number.to_string());
+        let sent = stream(route, &Said::text(&["Hello, ", "world"]));
+        let upstream = Upstream::answering(response(200, kind(route), &sent));
+        let audit = format!("{{type: builtin, command: audit_log, args: ['{}']}}", file.display());
+        let gate = guarded(&upstream.url(), &format!("hooks: {{post_inference: [{audit}]}}"));
+        assert_eq!(gate.ask(request(route)).text(), sent, "{route}");
+        let written = std::fs::read_to_string(&file).unwrap();
+        assert!(written.contains("post_inference") && written.contains(route), "{route}: {written}");
+    }
+}
+
+#[test]
 fn a_denial_before_the_first_text_is_a_plain_refusal() {
     for route in ROUTES {
         let upstream = Feeds::new();

@@ -12,6 +12,7 @@ use tokio::time::Instant;
 use super::calls::{DueCall, merged};
 use super::change::change;
 use super::passage::{Due, Show};
+use super::policy::keeps_record;
 use super::{Aside, Gate};
 use crate::heed::{heed, unheld, witness};
 use crate::refusal::Refusal;
@@ -42,7 +43,7 @@ enum What {
         choice: u32,
         calls: Vec<(CallId, ToolCall)>,
     },
-    /// The same, to those who decide nothing.
+    /// The same, to those who keep a record of it.
     Observed,
 }
 
@@ -174,13 +175,17 @@ impl Gate {
             let run = self.judge(input, move |hook| policy.judges_the_whole(hook));
             return Some(Judging { what: What::Whole { choice: *choice, calls }, run });
         }
-        if policy.observed
+        while policy.observed
             && let Some(choice) = choices.get(self.shown)
         {
             self.shown += 1;
             let (input, _) = self.whole(*choice);
-            let run = self.judge(input, move |hook| policy.observes(hook));
-            return Some(Judging { what: What::Observed, run });
+            let observes = move |hook: &Selected<'_>| policy.observes(hook) && !keeps_record(hook);
+            self.guard.executor.observe(Event::PostInference, &input, &observes);
+            if policy.recorded {
+                let run = self.judge(input, move |hook| policy.observes(hook) && keeps_record(hook));
+                return Some(Judging { what: What::Observed, run });
+            }
         }
         self.finished = true;
         None

@@ -242,8 +242,8 @@ impl Gate {
         if let Some(last) = self.last.take() {
             return Some(last);
         }
-        // What waits for the whole waits for all of it: each choice, and each call. And whoever looks on has seen the answer
-        // before its end has left.
+        // What waits for the whole waits for all of it: each choice, and each call. And the end leaves when whoever keeps a
+        // record has the answer, and those who look on in the background have it before them.
         let waits = self.policy.observed || self.policy.waits_for_the_whole();
         if self.outcome.is_some() || (waits && self.at_end() && !self.finished) {
             return None;

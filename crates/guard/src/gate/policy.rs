@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use gatehook_engine::definition::ToolCalls;
 use gatehook_engine::events::SegmentKind;
-use gatehook_engine::{Held, Scan, Selected};
+use gatehook_engine::{Held, Scan, Selected, Streaming};
 use gatehook_inference::TrackKind;
 
 /// How one answer is held.
@@ -23,6 +23,8 @@ pub(super) struct Policy {
     pub(super) holdback: usize,
     /// Some hook looks on, and is shown the whole at the end.
     pub(super) observed: bool,
+    /// One of these keeps a record, and has it before the client has the end.
+    pub(super) recorded: bool,
 }
 
 /// What tool calls wait for, of the hooks of `post_inference`.
@@ -46,6 +48,7 @@ impl Policy {
             overlap: 0,
             holdback: 0,
             observed: false,
+            recorded: false,
         };
         for hook in hooks {
             let own = hook.policy();
@@ -54,7 +57,9 @@ impl Policy {
             let held = |held| if blind(held) { Held::Buffer } else { held };
             policy.text = stricter(policy.text, held(own.text));
             policy.thinking = stricter(policy.thinking, held(own.thinking));
-            policy.observed |= own.text == Held::Observe || own.thinking == Held::Observe;
+            let looks_on = own.text == Held::Observe || own.thinking == Held::Observe;
+            policy.observed |= looks_on;
+            policy.recorded |= looks_on && keeps_record(hook);
             if own.text == Held::Scan || own.thinking == Held::Scan {
                 policy.overlap = policy.overlap.max(gatehook_scan::CONTEXT);
             }
@@ -107,6 +112,11 @@ impl Policy {
         let own = hook.policy();
         (own.text == Held::Observe || own.thinking == Held::Observe) && !self.judges_the_whole(hook)
     }
+}
+
+/// Whether a hook that looks on does so by its nature, as an audit does. Others see the answer in the background.
+pub(super) fn keeps_record(hook: &Selected<'_>) -> bool {
+    hook.streams() == Streaming::Observe && !hook.definition.observer
 }
 
 /// What of a kind is held for one hook.

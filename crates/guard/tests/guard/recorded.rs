@@ -75,6 +75,7 @@ async fn through(world: World, route: Route, reads: Vec<Bytes>) -> (Exchange, Ca
     let exchange = Exchange::from(world);
     let mut gate = gate(&exchange, route).await.unwrap();
     let came = send(&mut gate, reads).await;
+    exchange.settle().await;
     (exchange, came)
 }
 

@@ -121,10 +121,9 @@ impl World {
         self
     }
 
-    pub(crate) fn guard(self) -> Guard {
+    fn executor(self) -> Executor {
         let config = HooksConfig { groups: self.groups };
-        let executor = Executor::with_registry(config, HandlerEnv::current().unwrap(), &self.registry).unwrap();
-        Guard::new(executor).expect("a hook around model calls")
+        Executor::with_registry(config, HandlerEnv::current().unwrap(), &self.registry).unwrap()
     }
 }
 
@@ -132,6 +131,7 @@ impl World {
 pub(crate) struct Exchange {
     pub(crate) guard: Guard,
     pub(crate) seen: Seen,
+    executor: Executor,
     id: Arc<str>,
     caller: Caller,
     cancel: CancellationToken,
@@ -141,11 +141,18 @@ impl From<World> for Exchange {
     fn from(world: World) -> Self {
         let seen = world.seen.clone();
         let caller = Caller { address: "127.0.0.1".into(), ..Caller::default() };
-        Self { guard: world.guard(), seen, id: "r1".into(), caller, cancel: CancellationToken::new() }
+        let executor = world.executor();
+        let guard = Guard::new(executor.clone()).expect("a hook around model calls");
+        Self { guard, seen, executor, id: "r1".into(), caller, cancel: CancellationToken::new() }
     }
 }
 
 impl Exchange {
+    /// Waits for the hooks in the background.
+    pub(crate) async fn settle(&self) {
+        self.executor.drain(Duration::from_secs(10)).await;
+    }
+
     pub(crate) fn call(&self, route: Route) -> Call<'_> {
         Call {
             path: Path::Route(route),

@@ -4,7 +4,7 @@
 use serde_json::{Map, Value, json};
 
 use super::delta::{Reader, number};
-use super::format::{Format, event, is_echo, members, set};
+use super::format::{Format, check_own, event, is_echo, members, set};
 use super::frame::{Data, Event, Frame, Lane, Part};
 use super::said::{Said, Span};
 use super::{Block, Ending, Fault, TrackKind};
@@ -14,7 +14,8 @@ use crate::refusal::{ErrorKind, refusal_body};
 use crate::route::{Route, Wire};
 
 const ROOT: &[&str] = &["choices", "usage", "error"];
-const CHOICE: &[&str] = &["index", "delta", "text", "finish_reason", "logprobs"];
+const CHOICE: &[&str] =
+    &["index", "delta", "text", "thinking", "reasoning", "reasoning_content", "finish_reason", "logprobs"];
 /// The last event.
 pub(super) const DONE: &[u8] = b"[DONE]";
 
@@ -69,6 +70,9 @@ impl Chat {
             count += 1;
             self.choice(document, choice, said, frame)?;
         }
+        if count == 0 && !error {
+            check_own(document, "choices")?;
+        }
         frame.only_calls &= count == 1;
         if let Some(usage) = usage {
             said.usage = Some(document.value(usage));
@@ -96,6 +100,7 @@ impl Chat {
             match key {
                 b"delta" if some => found.delta = Some(value),
                 b"text" if some => found.text = Some(value),
+                b"thinking" | b"reasoning" | b"reasoning_content" if some => found.thinking.push(value),
                 // A whole answer in a stream: no reader looks at it, and no hook has seen it.
                 b"message" | b"__verbose" => reader.frame.changes().remove(choice, value),
                 b"finish_reason" if some => found.stop = Some(value),
@@ -105,6 +110,8 @@ impl Chat {
             }
             Ok(())
         })?;
+        let mut thoughts = Vec::new();
+        found.thinking.into_iter().try_for_each(|at| reader.thought(at, &mut thoughts))?;
         if let Some(text) = found.text {
             reader.text(text, TrackKind::Text)?;
         }
@@ -156,6 +163,8 @@ impl Chat {
 struct Found {
     delta: Option<At>,
     text: Option<At>,
+    /// Beside the text, as some servers of completions tell it.
+    thinking: Vec<At>,
     stop: Option<At>,
     logprobs: Option<At>,
 }

@@ -14,7 +14,7 @@ use super::responses::Responses;
 use super::said::{Said, Span};
 use super::{Block, Fault, TrackKind};
 use crate::error::Unheld;
-use crate::json::{At, Document, mistaken};
+use crate::json::{At, Document, Kind, mistaken};
 use crate::refusal::ErrorKind;
 use crate::response::ECHOES;
 use crate::route::Route;
@@ -102,6 +102,25 @@ pub(super) fn set(object: &mut Value, key: &str, value: impl Into<Value>) {
 /// Whether a member repeats what the model said in a form of its own.
 pub(super) fn is_echo(key: &[u8]) -> bool {
     ECHOES.iter().any(|echo| echo.as_bytes() == key)
+}
+
+/// Where routes have their texts, or the objects that hold them.
+const TEXTS: &[&str] = &["content", "response", "completion", "text", "message", "choices"];
+
+/// Refuses a frame that has its text where another route has it: no hook would see it there. A server that speaks
+/// another route's words here is none whose answers can be guarded.
+pub(super) fn check_own(document: &Document, own: &str) -> Result<(), Fault> {
+    let says = |at: &At| match document.kind(*at) {
+        Kind::String => document.text(*at).is_some_and(|text| !text.is_empty()),
+        Kind::Object => document.string(*at, "content").is_some_and(|text| !text.is_empty()),
+        Kind::Array => document.elements(*at).next().is_some(),
+        _ => false,
+    };
+    let mut elsewhere = TEXTS.iter().filter(|key| **key != own).filter_map(|key| document.some(Document::ROOT, key));
+    match elsewhere.find(says) {
+        Some(at) => Err(document.shape(at, "the text of another route").into()),
+        None => Ok(()),
+    }
 }
 
 /// What an event is: by the `type` of its data, or by its name. Clients go by one or the other, so where both are known

@@ -11,7 +11,7 @@ use crate::json::{At, Document, Edits};
 
 /// What a frame must not overtake. Accumulators keep choices apart, and within a choice text, thinking and calls: what
 /// waits in one of them need not hold the others up.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub(super) enum Lane {
     /// It says nothing, as a comment does: it overtakes nothing, and anything may overtake it.
     #[default]
@@ -42,6 +42,14 @@ impl Lane {
             (Lane::Choice(_), _) | (_, Lane::Choice(_)) => self.choice() == other.choice(),
             _ => self == other,
         }
+    }
+
+    /// The lanes that a choice's lane crosses, itself among them.
+    pub(super) fn crossing(self) -> impl Iterator<Item = Self> {
+        let choice = self.choice().unwrap_or_default();
+        let of_choice = [Lane::Track(choice, TrackKind::Text), Lane::Track(choice, TrackKind::Thinking)];
+        let all = [Lane::Calls(choice), Lane::Choice(choice), Lane::All];
+        of_choice.into_iter().chain(all).filter(move |lane| lane.crosses(self))
     }
 
     /// The lane of a frame that belongs to both.

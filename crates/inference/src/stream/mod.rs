@@ -11,7 +11,8 @@
 //! - `frame`: one frame, what it holds and what it waits for.
 //! - `said`: the tracks and calls, and what is decided about them.
 //! - `leave`: a frame with what was decided put into it.
-//! - `relay`: the queue of frames that are held.
+//! - `queue`: the frames that are held.
+//! - `relay`: from bytes to bytes.
 //! - `completion`: a relay for streams that nobody judges.
 
 mod calls;
@@ -25,6 +26,7 @@ mod lines;
 mod mend;
 mod messages;
 mod native;
+mod queue;
 mod relay;
 mod responses;
 mod said;

@@ -4,7 +4,7 @@
 use serde_json::{Map, Value};
 
 use super::delta::Reader;
-use super::format::{Format, is_echo, members};
+use super::format::{Format, check_own, is_echo, members};
 use super::frame::{CallPart, Data, Event, Frame, Lane, Part};
 use super::said::{CallState, MOST, Said, Span};
 use super::{Block, Call, CallId, Fault, TrackKind};
@@ -76,6 +76,10 @@ impl Native {
             }
             Ok(())
         })?;
+        let own = if generates { "response" } else { "message" };
+        if !found.error && document.some(Document::ROOT, own).is_none() {
+            check_own(document, own)?;
+        }
         let mut holder = Document::ROOT;
         if let Some(message) = found.message {
             holder = message;

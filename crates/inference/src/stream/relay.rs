@@ -12,6 +12,7 @@ use super::frame::{Data, Event, Frame, Lane, Part};
 use super::leave::Leaving;
 use super::lines::{Framing, Raw, Splitter};
 use super::mend::Mender;
+use super::queue::Queue;
 use super::said::{Said, Span};
 use super::{Block, Call, CallId, Fate, Fault, Track, TrackId, TrackKind};
 use crate::error::{ReadError, Unheld};
@@ -50,15 +51,10 @@ pub struct Relay {
     splitter: Splitter,
     mender: Mender,
     said: Said,
-    held: VecDeque<Frame>,
-    /// What the frames of `held` weigh.
-    weight: usize,
-    /// How many frames of `held`, from the first on, cannot leave as things were decided, and the lanes that they hold.
-    looked: usize,
-    barred: Vec<Lane>,
+    held: Queue,
     out: VecDeque<Out>,
     spoke: bool,
-    /// The last frame has no end of its own.
+    /// The last frame that was taken in has no end of its own.
     torn: bool,
     closed: bool,
     /// Frames that cannot be read pass as they came.
@@ -82,10 +78,7 @@ impl Relay {
             splitter: Splitter::new(framing),
             mender: Mender::default(),
             said: Said::default(),
-            held: VecDeque::new(),
-            weight: 0,
-            looked: 0,
-            barred: Vec::new(),
+            held: Queue::default(),
             out: VecDeque::new(),
             spoke: false,
             torn: false,
@@ -133,16 +126,16 @@ impl Relay {
             return Ok(());
         }
         if let Some(raw) = self.splitter.finish() {
-            self.torn = true;
             // Half a frame cannot be read: it is the cut that is to blame.
             self.read(raw).map_err(|fault| if matches!(fault, Fault::Read(_)) { Fault::Cut } else { fault })?;
+            self.torn = true;
         }
         if !self.said.over && !self.format.is_whole(&self.said) {
             return Err(Fault::Cut);
         }
         if !self.said.over {
             self.said.end(false);
-            self.look_again();
+            self.held.look_at_all();
         }
         Ok(())
     }
@@ -153,7 +146,7 @@ impl Relay {
         }
         let (as_it_came, _) = Frame::new(self.framing, raw.clone());
         if self.read_frame(raw).is_err() {
-            self.held.push_back(as_it_came);
+            self.held.push(as_it_came);
         }
         Ok(())
     }
@@ -173,11 +166,10 @@ impl Relay {
         if !matches!(data, Data::None) {
             self.format.read(&Event { name: name.as_deref(), data }, &mut self.said, &mut frame)?;
         }
-        if frame.wakes {
-            self.look_again();
+        if frame.wakes || self.said.over {
+            self.held.look_at_all();
         }
-        self.weight += frame.weight();
-        self.held.push_back(frame);
+        self.held.push(frame);
         Ok(())
     }
 
@@ -232,7 +224,7 @@ impl Relay {
     /// its beginning.
     pub fn allow(&mut self, track: TrackId, upto: usize) {
         if self.said.allow(track, upto) {
-            self.look_again();
+            self.look_at(track);
         }
     }
 
@@ -247,7 +239,7 @@ impl Relay {
         let span = Span { track, range };
         self.format.can_replace(&self.said, &span, text)?;
         self.said.replace(track, span.range, text)?;
-        self.look_again();
+        self.look_at(track);
         Ok(())
     }
 
@@ -274,7 +266,9 @@ impl Relay {
     /// Where a part of it has left, or it is to be rewritten before it is complete or in a way that its form cannot hold.
     pub fn decide(&mut self, call: CallId, fate: Fate<'_>) -> Result<(), Unheld> {
         self.said.decide(call, fate)?;
-        self.look_again();
+        if let Some(call) = self.said.calls.get(call.0) {
+            self.held.look_at(Lane::Calls(call.choice));
+        }
         Ok(())
     }
 
@@ -301,7 +295,7 @@ impl Relay {
 
     /// Bytes of frames and texts that are kept.
     pub fn held(&self) -> usize {
-        self.weight + self.splitter.held() + self.said.held()
+        self.held.weight() + self.splitter.held() + self.said.held()
     }
 
     /// Drops what has not left and ends the stream as its protocol does on a refusal, up to the protocol's last byte: the
@@ -330,49 +324,36 @@ impl Relay {
         }
         let ended = self.said.over && self.held.is_empty();
         if !ended {
-            if self.torn {
+            if self.torn && self.held.is_empty() {
                 bytes.extend_from_slice(if self.framing == Framing::Events { b"\n\n" } else { b"\n" });
             }
             bytes.extend(end(&mut *self.format, &self.said));
         }
         self.closed = true;
         self.held.clear();
-        self.weight = 0;
         bytes.into()
     }
 
-    /// A decision may free frames that were found to wait.
-    fn look_again(&mut self) {
-        self.looked = 0;
-        self.barred.clear();
+    /// What was decided about a text may free frames.
+    fn look_at(&mut self, track: TrackId) {
+        if let Some(track) = self.said.tracks.get(track.0) {
+            self.held.look_at(Lane::Track(track.choice, track.kind));
+        }
     }
 
     /// Lets go what is decided.
     fn settle(&mut self) {
-        while let Some(frame) = self.held.get(self.looked).filter(|_| !self.closed) {
-            let lane = frame.lane;
-            let behind = |barred: &Lane| barred.crosses(lane) || lane == Lane::Free;
-            let waits = self.barred.iter().any(behind)
-                || !frame.is_ready(&self.said)
-                || !self.format.is_ready(frame, &mut self.said);
-            if waits {
-                if !self.barred.contains(&lane) {
-                    self.barred.push(lane);
-                }
-                self.looked += 1;
-                continue;
-            }
+        while !self.closed {
+            let Self { held, said, format, .. } = self;
+            let Some(frame) = held.next(|frame| frame.is_ready(said) && format.is_ready(frame, said)) else { break };
             if self.said.changed && frame.ends(None) {
-                self.insert();
+                self.insert(Some(&frame));
             }
-            if let Some(frame) = self.held.remove(self.looked) {
-                self.weight = self.weight.saturating_sub(frame.weight());
-                self.spoke |= frame.speaks;
-                self.leave(frame);
-            }
+            self.spoke |= frame.speaks;
+            self.leave(frame);
         }
         if self.said.changed && !self.closed {
-            self.insert();
+            self.insert(None);
         }
         self.forget();
     }
@@ -402,10 +383,11 @@ impl Relay {
     }
 
     /// Makes frames for insertions where none is left that could carry them.
-    fn insert(&mut self) {
+    /// `leaving`: the frame before which they are to stand.
+    fn insert(&mut self, leaving: Option<&Frame>) {
         for id in (0..self.said.tracks.len()).map(TrackId) {
             while let Some(offset) = self.said.loose(id) {
-                if !self.can_insert(id, offset) {
+                if !self.can_insert(id, offset, leaving) {
                     break;
                 }
                 let made = self.format.insertion(&mut self.said, &Span { track: id, range: offset..offset });
@@ -419,10 +401,10 @@ impl Relay {
     }
 
     /// Whether no frame is left that carries an insertion, and none that must stand before it.
-    fn can_insert(&self, id: TrackId, offset: usize) -> bool {
+    fn can_insert(&self, id: TrackId, offset: usize, leaving: Option<&Frame>) -> bool {
         let Some(track) = self.said.tracks.get(id.0) else { return false };
         let lane = Lane::Track(track.choice, track.kind);
-        let next = self.held.iter().find(|frame| frame.lane.crosses(lane));
+        let next = leaving.into_iter().chain(self.held.iter()).find(|frame| frame.lane.crosses(lane));
         let carries = |part: &Part| match part {
             Part::Piece { span, .. } => span.track == id && span.range.end >= offset,
             _ => false,

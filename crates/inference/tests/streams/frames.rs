@@ -1,6 +1,6 @@
 //! Which frames leave when, and as what.
 
-use gatehook_inference::{FRAME_LIMIT, Fault, Relay, Route, TrackId, TrackKind, keep_alive};
+use gatehook_inference::{ErrorKind, FRAME_LIMIT, Fault, Relay, Route, TrackId, TrackKind, keep_alive};
 
 use crate::client::gather;
 use crate::{allow_all, came, chunks, delta, drain, left, push, stop, track};
@@ -188,6 +188,18 @@ fn a_stream_without_its_end_is_cut() {
 }
 
 #[test]
+fn the_error_behind_half_a_line_stands_on_the_next_one() {
+    let line = "{\"response\":\"a\",\"done\":false}\n";
+    let mut relay = Relay::new(Route::Generate);
+    push(&mut relay, &format!("{line}{{\"respo")).unwrap();
+    allow_all(&mut relay);
+    assert_eq!(left(&mut relay), line);
+    relay.finish().unwrap_err();
+    let end = relay.fail(ErrorKind::BadUpstream, "It broke off.", "r1");
+    assert!(end.starts_with(b"{\"error\""), "a blank line breaks readers: {end:?}");
+}
+
+#[test]
 fn a_stream_with_all_its_stop_reasons_and_no_done_is_whole() {
     let stream = format!("{}data: {{\"choices\":[{}]}}", frame(0, r#"{"content":"a"}"#), stop("stop"));
     let mut relay = came(CHAT, &stream);
@@ -213,6 +225,12 @@ fn what_cannot_be_read_for_sure_is_a_fault() {
         (Route::Chat, "{\"message\":{\"content\":[]}}\n"),
         (Route::Chat, "Internal Server Error\n"),
         (Route::Generate, "{\"response\":{}}\n"),
+        // Where another route has its text, which no hook would see: older servers stream completions like the first.
+        (Route::Completions, "data: {\"content\":\"a\",\"stop\":false}\n\n"),
+        (CHAT, "data: {\"message\":{\"role\":\"assistant\",\"content\":\"a\"},\"done\":false}\n\n"),
+        (Route::Chat, "{\"response\":\"a\",\"done\":false}\n"),
+        (Route::Generate, "{\"choices\":[{\"index\":0,\"delta\":{\"content\":\"a\"}}]}\n"),
+        (Route::Generate, "{\"message\":{\"role\":\"assistant\",\"content\":\"a\"},\"done\":false}\n"),
     ] {
         let fault = push(&mut Relay::new(route), stream).unwrap_err();
         assert!(matches!(fault, Fault::Read(_) | Fault::WentOn(_)), "{stream}: {fault}");
@@ -220,6 +238,21 @@ fn what_cannot_be_read_for_sure_is_a_fault() {
     let mut relay = Relay::new(CHAT);
     let long = vec![b'x'; FRAME_LIMIT + 1];
     assert_eq!(relay.push(long.into()), Err(Fault::TooLarge));
+}
+
+#[test]
+fn thinking_beside_the_text_of_a_completion_is_thinking() {
+    let chunk = |text: &str, thinking: &str| {
+        let choice = format!(r#"{{"index":0,"text":"{text}","reasoning":"{thinking}","finish_reason":null}}"#);
+        format!("data: {{\"choices\":[{choice}]}}\n\n")
+    };
+    let mut relay = Relay::new(Route::Completions);
+    push(&mut relay, &format!("{}{}", chunk("", "sec"), chunk("a", "ret"))).unwrap();
+    let thinking = relay.tracks().iter().position(|track| track.kind == TrackKind::Thinking).unwrap();
+    assert_eq!(relay.tracks()[thinking].text, "secret");
+    relay.replace(TrackId(thinking), 0..6, "ok").unwrap();
+    allow_all(&mut relay);
+    assert_eq!(left(&mut relay), format!("{}{}", chunk("", "ok"), chunk("a", "")));
 }
 
 #[test]

@@ -142,6 +142,7 @@ async fn a_hook_may_let_calls_pass() {
         let says = [call("c1", "shell", r#"{"command":"ls"}"#)];
         let (exchange, came, _) = stream(world, Route::ChatCompletions, &says).await;
         assert_eq!(came.text(), frames(Route::ChatCompletions, &says).concat());
+        exchange.settle().await;
         assert_eq!(exchange.seen.inputs(Event::PostInference).len(), shown, "{tool_calls:?}");
     }
 }
@@ -166,6 +167,7 @@ async fn one_that_only_looks_on_decides_on_calls_alone_whatever_others_wait_for(
         let says = [text("Well."), call("c1", "shell", "{}")];
         let (exchange, came, _) = stream(world(), route, &says).await;
         assert_eq!(came.text(), frames(route, &says).concat(), "{route:?}");
+        exchange.settle().await;
         let told = |input: &Input| (input.output_text.is_some(), input.tool_calls.is_some(), input.segment.is_some());
         let seen: Vec<_> = exchange.seen.inputs(Event::PostInference).iter().map(told).collect();
         // The one that waits for the whole, then the call, then the whole for the other.

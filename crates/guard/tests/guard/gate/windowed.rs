@@ -257,8 +257,8 @@ async fn one_that_only_looks_on_sees_the_whole_and_decides_nothing() {
         assert_eq!(came.text(), frames(route, &says).concat(), "{route:?}");
         let first = frames(route, &says).iter().position(|frame| frame.contains("Hel")).unwrap();
         assert!(came.after[first] > 0 && gathered.over, "{route:?}: {:?}", came.after);
+        exchange.settle().await;
         assert_eq!(texts(&exchange), ["Hello."], "{route:?}");
-        assert_eq!(exchange.seen.verdicts().len(), 1, "{route:?}");
     }
 }
 

@@ -1,0 +1,168 @@
+//! The frames that are held, in the order in which they came.
+//!
+//! Only the first frame of each lane can be the next one to leave, and only something that concerns its lane can free it:
+//! what is looked at again after a decision does not grow with what is held.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+use super::frame::{Frame, Lane};
+
+/// By the number with which a frame came.
+#[derive(Debug, Default)]
+pub(super) struct Queue {
+    frames: BTreeMap<u64, Frame>,
+    lanes: BTreeMap<Lane, VecDeque<u64>>,
+    /// First frames of lanes that may be free, as far as is known.
+    due: BTreeSet<u64>,
+    came: u64,
+    /// What the frames weigh.
+    weight: usize,
+}
+
+impl Queue {
+    pub(super) fn push(&mut self, frame: Frame) {
+        let number = self.came;
+        self.came += 1;
+        self.weight += frame.weight();
+        let lane = self.lanes.entry(frame.lane).or_default();
+        if lane.is_empty() {
+            self.due.insert(number);
+        }
+        lane.push_back(number);
+        self.frames.insert(number, frame);
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.frames.is_empty()
+    }
+
+    pub(super) fn weight(&self) -> usize {
+        self.weight
+    }
+
+    /// All of them, in order.
+    pub(super) fn iter(&self) -> impl Iterator<Item = &Frame> {
+        self.frames.values()
+    }
+
+    pub(super) fn clear(&mut self) {
+        *self = Self { came: self.came, ..Self::default() };
+    }
+
+    /// Something was decided that concerns frames of a lane.
+    pub(super) fn look_at(&mut self, lane: Lane) {
+        match lane {
+            Lane::All | Lane::Free => self.look_at_all(),
+            _ => lane.crossing().for_each(|lane| self.due.extend(self.first(lane))),
+        }
+    }
+
+    /// Something was decided that may concern any.
+    pub(super) fn look_at_all(&mut self) {
+        self.due.extend(self.lanes.values().filter_map(|lane| lane.front()));
+    }
+
+    /// The next frame that is not behind another one, and that is `ready`. In order; none is asked about twice without
+    /// something that concerns it.
+    pub(super) fn next(&mut self, mut ready: impl FnMut(&Frame) -> bool) -> Option<Frame> {
+        while let Some(number) = self.due.pop_first() {
+            let Some(frame) = self.frames.get(&number) else { continue };
+            if !self.waits(number, frame.lane) && ready(frame) {
+                return self.remove(number);
+            }
+        }
+        None
+    }
+
+    /// Whether something is held that the first frame of a lane must not overtake.
+    fn waits(&self, number: u64, lane: Lane) -> bool {
+        let before = |other: u64| other < number;
+        match lane {
+            // What says nothing stands in nobody's way, and leaves as soon as it is the first.
+            Lane::All | Lane::Free => self.frames.first_key_value().is_some_and(|(first, _)| before(*first)),
+            _ => lane.crossing().any(|lane| self.first(lane).is_some_and(before)),
+        }
+    }
+
+    fn first(&self, lane: Lane) -> Option<u64> {
+        self.lanes.get(&lane)?.front().copied()
+    }
+
+    fn remove(&mut self, number: u64) -> Option<Frame> {
+        let was_first = self.frames.first_key_value().is_some_and(|(first, _)| *first == number);
+        let frame = self.frames.remove(&number)?;
+        self.weight = self.weight.saturating_sub(frame.weight());
+        if let Some(lane) = self.lanes.get_mut(&frame.lane) {
+            lane.pop_front();
+        }
+        match frame.lane {
+            Lane::Free => self.due.extend(self.first(Lane::Free)),
+            lane => self.look_at(lane),
+        }
+        if was_first {
+            self.due.extend(self.frames.first_key_value().map(|(first, _)| *first));
+        }
+        Some(frame)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::TrackKind;
+    use super::super::lines::{Framing, Raw};
+    use super::*;
+
+    fn frame(name: &str, lane: Lane) -> Frame {
+        let (mut frame, _) = Frame::new(Framing::Lines, Raw::made(name.as_bytes().to_vec()));
+        frame.lane = lane;
+        frame
+    }
+
+    const TEXT: Lane = Lane::Track(0, TrackKind::Text);
+    const THINKING: Lane = Lane::Track(0, TrackKind::Thinking);
+
+    #[test]
+    fn frames_leave_in_order_and_overtake_only_those_of_other_lanes() {
+        let held = ["think 1", "text 1", "stop", "other", "comment", "usage", "text 2"];
+        let lanes = [THINKING, TEXT, Lane::Choice(0), Lane::Track(1, TrackKind::Text), Lane::Free, Lane::All, TEXT];
+        for (waits, expected) in [
+            ("", &held[..]),
+            ("think 1", &["text 1", "other"]),
+            ("stop", &["think 1", "text 1", "other"]),
+            ("other", &["think 1", "text 1", "stop"]),
+            ("usage", &["think 1", "text 1", "stop", "other", "comment"]),
+        ] {
+            let mut queue = Queue::default();
+            held.iter().zip(lanes).for_each(|(name, lane)| queue.push(frame(name, lane)));
+            let mut left = Vec::new();
+            while let Some(frame) = queue.next(|frame| frame.bytes() != waits.as_bytes()) {
+                left.push(String::from_utf8(frame.bytes().to_vec()).unwrap());
+            }
+            assert_eq!(left, expected, "while {waits:?} waits");
+            assert!(waits.is_empty() || queue.next(|_| true).is_none(), "nothing has been decided: {waits:?}");
+            queue.look_at_all();
+            let rest = std::iter::from_fn(|| queue.next(|_| true)).count();
+            assert_eq!(left.len() + rest, held.len(), "after {waits:?} has waited");
+            assert!(queue.is_empty() && queue.weight() == 0);
+        }
+    }
+
+    #[test]
+    fn what_is_looked_at_again_does_not_grow_with_what_is_held() {
+        let (mut queue, mut looks, mut left) = (Queue::default(), 0, 0);
+        for _ in 0..10_000 {
+            queue.push(frame("held", THINKING));
+            queue.push(frame("text", TEXT));
+            queue.look_at(TEXT);
+            while let Some(frame) = queue.next(|frame| {
+                looks += 1;
+                frame.lane == TEXT
+            }) {
+                left += 1;
+                assert_eq!(frame.bytes(), b"text");
+            }
+        }
+        assert_eq!(left, 10_000);
+        assert!(looks <= 3 * left, "{looks} looks");
+    }
+}
