@@ -21,6 +21,13 @@ pub(super) struct CallPiece {
     pub(super) extra: Vec<(String, At)>,
 }
 
+/// The longest name of a tool, in bytes. It is copied with each piece of it that comes.
+const LONGEST_NAME: usize = 4096;
+
+/// How many bytes of arguments are read in a stream to see whether they are whole: with a thousand calls that are never
+/// whole it would have no end.
+const LOOKS: usize = 64 << 20;
+
 /// Adds a piece to the call that it belongs to: that of its number, or without a number that of its id, or else the
 /// last one. Says whether the call begins with it.
 ///
@@ -59,6 +66,9 @@ pub(super) fn accumulate(
         return Err(Fault::WentOn("arguments came after a tool call was complete"));
     }
     name_it(call, state, first, id.as_deref(), name.as_deref().filter(|name| !name.is_empty()));
+    if let Some(at) = piece.name.filter(|_| call.call.function.name.len() > LONGEST_NAME) {
+        return Err(document.shape(at, format!("a tool's name of more than {LONGEST_NAME} bytes")).into());
+    }
     if !call.complete {
         state.arguments.push_str(&arguments);
     }
@@ -105,8 +115,11 @@ fn begin(
 ) -> usize {
     // Whole arguments end where the next call begins; others go on, and are complete with their choice.
     for (call, state) in said.calls.iter_mut().zip(&mut said.call_states) {
-        let whole = || Document::read(Bytes::copy_from_slice(state.arguments.as_bytes())).is_ok();
-        if call.choice == choice && !call.complete && whole() {
+        if call.choice != choice || call.complete || said.looked > LOOKS {
+            continue;
+        }
+        said.looked += state.arguments.len();
+        if Document::read(Bytes::copy_from_slice(state.arguments.as_bytes())).is_ok() {
             call.complete = true;
             call.call.function.arguments = std::mem::take(&mut state.arguments).into();
         }

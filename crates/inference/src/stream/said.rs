@@ -89,6 +89,8 @@ pub(super) struct Said {
     edits: Vec<Vec<Edit>>,
     pub(super) calls: Vec<Call>,
     pub(super) call_states: Vec<CallState>,
+    /// Bytes of arguments that were read to see whether they are whole.
+    pub(super) looked: usize,
     pub(super) choices: BTreeMap<u32, ChoiceState>,
     pub(super) usage: Option<Value>,
     /// The protocol's own end has come, or the upstream's error.

@@ -83,6 +83,31 @@ fn a_call_is_complete_when_the_next_one_begins_and_its_arguments_are() {
 }
 
 #[test]
+fn a_name_that_does_not_end_is_not_gathered() {
+    let mut relay = Relay::new(CHAT);
+    let feed = |relay: &mut Relay, choice: &str| push(relay, &format!("data: {{\"choices\":[{choice}]}}\n\n"));
+    let piece = |place: usize| begins(0, "a", &format!("{}{place}", "x".repeat(1000)), "");
+    let fault = (0..100).find_map(|place| Some((place, feed(&mut relay, &piece(place)).err()?)));
+    let (place, fault) = fault.unwrap();
+    assert_eq!(place, 4);
+    assert!(fault.to_string().contains("a tool's name"), "{fault}");
+}
+
+#[test]
+fn a_thousand_calls_that_are_never_whole_are_not_read_again_and_again() {
+    let mut relay = Relay::new(CHAT);
+    let feed = |relay: &mut Relay, choice: &str| push(relay, &format!("data: {{\"choices\":[{choice}]}}\n\n"));
+    feed(&mut relay, &begins(0, "a", "f", &format!("{{\"x\":\"{}", "y".repeat(1 << 20)))).unwrap();
+    for place in 1..200 {
+        feed(&mut relay, &begins(place, &format!("b{place}"), "g", "{}")).unwrap();
+    }
+    assert!(relay.calls()[60].complete && !relay.calls()[190].complete);
+    feed(&mut relay, &goes_on(0, "\"}")).unwrap();
+    feed(&mut relay, &stop("tool_calls")).unwrap();
+    assert!(relay.calls().iter().all(|call| call.complete));
+}
+
+#[test]
 fn a_call_that_is_removed_leaves_no_gap() {
     for (route, stream) in [(CHAT, three()), (Route::Chat, native().to_owned())] {
         for removed in 0_u32..8 {
