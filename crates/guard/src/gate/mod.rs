@@ -6,6 +6,7 @@
 //!
 //! - `policy`: what of an answer is held, and for whom.
 //! - `passage`: one text on its way: settled, judged, let go.
+//! - `scans`: up to where a text can be cut without harm to those who scan it.
 //! - `change`: what a hook's text changes of what has not left.
 //! - `restoring`: values in the place of placeholders, the last stage.
 //! - `calls`: tool calls, held until they are judged as wholes.
@@ -17,6 +18,7 @@ mod judging;
 mod passage;
 mod policy;
 mod restoring;
+mod scans;
 
 use std::future::poll_fn;
 use std::pin::Pin;

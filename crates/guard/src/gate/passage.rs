@@ -11,15 +11,13 @@ use tokio::time::Instant;
 use super::change::Change;
 use super::policy::Policy;
 use super::restoring::Restoring;
+use super::scans::Scans;
 use crate::placeholders::Placeholders;
 
 /// One track's passage. Offsets are absolute, of what came.
 pub(super) struct Passage {
     held: Held,
-    /// One for each hook that scans, over what came from `scanned` on, and over `context` bytes before it.
-    scans: Vec<Box<dyn Scan>>,
-    scanned: usize,
-    context: usize,
+    scans: Scans,
     /// How much of the track has been taken in.
     fed: usize,
     /// Nothing follows for now.
@@ -81,9 +79,7 @@ impl Passage {
     ) -> Self {
         Self {
             held: policy.held(kind),
-            scans,
-            scanned: 0,
-            context: 0,
+            scans: Scans::new(scans, 0, ""),
             fed: 0,
             ended: false,
             resumed: false,
@@ -129,8 +125,10 @@ impl Passage {
         if resumes && !self.scans.is_empty() {
             self.scan_anew(track, again());
         }
-        let settled = self.scan(track.since(self.fed), total, ended);
-        self.settled = self.settled.max(settled);
+        let told = self.scans.push(track.since(self.fed), total, ended);
+        self.settled = self.settled.max(told.settled);
+        self.found = self.found.max(told.found);
+        self.too_long |= told.too_long;
         (self.fed, self.ended) = (total, ended);
     }
 
@@ -138,30 +136,7 @@ impl Passage {
     fn scan_anew(&mut self, track: &Track, scans: Vec<Box<dyn Scan>>) {
         let from = track.text.ceil_char_boundary((self.fed - track.base.min(self.fed)).saturating_sub(CONTEXT));
         let before = track.part(track.base + from..self.fed).unwrap_or_default();
-        self.scans = scans;
-        (self.scanned, self.context) = (self.fed, before.len());
-        for scan in &mut self.scans {
-            scan.push(before, false);
-        }
-    }
-
-    /// Shows more to the scans; how far the text, which is `total` bytes long now, is settled for all of them.
-    fn scan(&mut self, more: &str, total: usize, ended: bool) -> usize {
-        let mut settled = total;
-        for scan in &mut self.scans {
-            let told = scan.push(more, ended);
-            let upto = self.scanned + told.upto.saturating_sub(self.context);
-            settled = settled.min(upto);
-            self.too_long |= told.too_long;
-            if !told.clean {
-                self.found = self.found.max(upto);
-            }
-        }
-        if ended && settled < total {
-            // A scan that does not say so: hooks are shown what it has left.
-            (self.found, settled) = (total, total);
-        }
-        settled
+        self.scans = Scans::new(scans, self.fed, before);
     }
 
     /// What is to be done now.

@@ -44,6 +44,25 @@ async fn a_value_that_is_split_anywhere_never_leaves_and_the_rest_does() {
 }
 
 #[tokio::test]
+async fn where_one_builtin_waits_the_matches_of_another_are_not_cut() {
+    // A key may begin within an address, and a token within a number.
+    for (whole, expected) in [
+        ("An jane.roe@bank-example.compassword=hunter2hunter2, ja.", "An <EMAIL>=[REDACTED], ja."),
+        ("Call +1 4155552671:AAH4 now.", "Call <PHONE>:AAH4 now."),
+    ] {
+        let cuts = whole.char_indices().map(|(at, _)| at);
+        let mut splits: Vec<Vec<&str>> = cuts.map(|cut| vec![&whole[..cut], &whole[cut..]]).collect();
+        splits.push(whole.split("").collect());
+        for split in splits {
+            let says: Vec<Say> = split.iter().map(|piece| text(piece)).collect();
+            let world = after("redact_secrets", &[]).builtin(Event::PostInference, "redact_pii", &[]);
+            let (_, came, gathered) = stream(world, Route::ChatCompletions, &says).await;
+            assert_eq!(gathered.text, expected, "{split:?}: {}", came.text());
+        }
+    }
+}
+
+#[tokio::test]
 async fn nor_does_it_in_thinking_or_arguments() {
     for (value, word) in VALUES {
         let whole = format!("I use {value} now.");

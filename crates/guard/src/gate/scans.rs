@@ -1,0 +1,85 @@
+//! The scans of one text, of all hooks that scan it: up to where it can be cut without harm to any of them.
+
+use std::ops::Range;
+
+use gatehook_engine::Scan;
+
+/// The scans of one text. Offsets are absolute, of what came.
+pub(super) struct Scans {
+    each: Vec<Following>,
+    /// They see the text from `start` on, and `context` bytes before it.
+    start: usize,
+    context: usize,
+}
+
+/// One scan.
+struct Following {
+    scan: Box<dyn Scan>,
+    upto: usize,
+    /// Stretches in which it has found something. A cut inside of one could part a match.
+    found: Vec<Range<usize>>,
+}
+
+/// What scans say of all that came.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Told {
+    /// No continuation changes what any of them finds before this, and no match lies across it.
+    pub(super) settled: usize,
+    /// Some of them have found something, and nothing from here on; 0: nothing.
+    pub(super) found: usize,
+    /// A match has grown too long to be waited for.
+    pub(super) too_long: bool,
+}
+
+impl Scans {
+    /// For a text that begins behind `before`, which came before `start`.
+    pub(super) fn new(scans: Vec<Box<dyn Scan>>, start: usize, before: &str) -> Self {
+        let each = scans.into_iter().map(|mut scan| {
+            if !before.is_empty() {
+                scan.push(before, false);
+            }
+            Following { scan, upto: start, found: Vec::new() }
+        });
+        Self { each: each.collect(), start, context: before.len() }
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.each.is_empty()
+    }
+
+    /// Shows them more of the text, which is `total` bytes long now.
+    pub(super) fn push(&mut self, more: &str, total: usize, ended: bool) -> Told {
+        let mut told = Told { settled: total, found: 0, too_long: false };
+        for following in &mut self.each {
+            let said = following.scan.push(more, ended);
+            let upto = self.start + said.upto.saturating_sub(self.context);
+            if !said.clean {
+                following.found.push(following.upto.min(upto)..upto);
+                told.found = told.found.max(upto);
+            }
+            following.upto = upto;
+            told.settled = told.settled.min(upto);
+            told.too_long |= said.too_long;
+        }
+        if ended && told.settled < total {
+            // A scan that does not say so: hooks are shown what it has left.
+            (told.found, told.settled) = (total, total);
+        }
+        told.settled = self.uncut(told.settled);
+        for following in &mut self.each {
+            following.found.retain(|found| found.end > told.settled);
+        }
+        told
+    }
+
+    /// The last place up to `at` where no match of any of them is cut: one may have settled what another has not.
+    fn uncut(&self, mut at: usize) -> usize {
+        let found = || self.each.iter().flat_map(|following| &following.found);
+        while let Some(start) =
+            found().filter(|found| found.start < at && at < found.end).map(|found| found.start).min()
+        {
+            at = start;
+        }
+        at
+    }
+}
