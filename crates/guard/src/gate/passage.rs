@@ -124,8 +124,11 @@ impl Passage {
             if resumes && !self.scans.is_empty() {
                 self.scans = Scans::new(again(), self.fed, before(track, self.fed));
             }
+            let settled = self.settled;
             self.scan(track.since(self.fed), total, false);
-            (self.fed, self.ended, self.within) = (total, false, None);
+            // As long as nothing more is settled, a match that has begun goes on.
+            self.within = self.within.filter(|within| *within && self.settled == settled);
+            (self.fed, self.ended) = (total, false);
         }
         let rests = track.ended && (over || blocks || !self.resumed);
         let ended = rests && (over || !self.is_within_match(track, again));
