@@ -22,6 +22,8 @@ pub(super) struct Passage {
     fed: usize,
     /// Nothing follows for now.
     ended: bool,
+    /// Whether what waits is a match as it stands, where that has been asked.
+    within: Option<bool>,
     /// More has followed after all.
     resumed: bool,
     /// Nothing follows at all; hooks that see windows have been told so.
@@ -82,6 +84,7 @@ impl Passage {
             scans: Scans::new(scans, 0, ""),
             fed: 0,
             ended: false,
+            within: None,
             resumed: false,
             over: false,
             told: false,
@@ -101,42 +104,55 @@ impl Passage {
 
     /// Takes in what has come on the track; `over`: its choice has ended. Where something else follows a text, it is not
     /// waited for, but only once unless the format is one of `blocks`: between two kinds of text that take turns with
-    /// every frame nothing could be found. `again` makes new scans, for what comes behind an end that was none: the
-    /// old ones have been told that nothing follows.
+    /// every frame nothing could be found. What is a match as it stands is waited for: it may go on when the text does.
+    /// `again` makes new scans, for what comes behind an end that was none: the old ones have been told that nothing
+    /// follows.
     pub(super) fn feed(
         &mut self,
         track: &Track,
         over: bool,
         blocks: bool,
         now: Instant,
-        again: impl FnOnce() -> Vec<Box<dyn Scan>>,
+        again: impl Fn() -> Vec<Box<dyn Scan>>,
     ) {
         let total = track.len_total();
         let resumes = self.ended && total > self.fed;
         self.resumed |= resumes;
         self.over = over && track.ended;
-        let ended = track.ended && (over || blocks || !self.resumed);
-        if total == self.fed && ended == self.ended {
-            return;
-        }
         if total > self.fed {
             self.since.get_or_insert(now);
+            if resumes && !self.scans.is_empty() {
+                self.scans = Scans::new(again(), self.fed, before(track, self.fed));
+            }
+            self.scan(track.since(self.fed), total, false);
+            (self.fed, self.ended, self.within) = (total, false, None);
         }
-        if resumes && !self.scans.is_empty() {
-            self.scan_anew(track, again());
+        let rests = track.ended && (over || blocks || !self.resumed);
+        let ended = rests && (over || !self.is_within_match(track, again));
+        if ended && !self.ended {
+            self.scan("", total, true);
         }
-        let told = self.scans.push(track.since(self.fed), total, ended);
+        self.ended = ended;
+    }
+
+    fn scan(&mut self, more: &str, total: usize, ended: bool) {
+        let told = self.scans.push(more, total, ended);
         self.settled = self.settled.max(told.settled);
         self.found = self.found.max(told.found);
         self.too_long |= told.too_long;
-        (self.fed, self.ended) = (total, ended);
     }
 
-    /// Puts new scans behind what came, of which they see as much as may belong to a match.
-    fn scan_anew(&mut self, track: &Track, scans: Vec<Box<dyn Scan>>) {
-        let from = track.text.ceil_char_boundary((self.fed - track.base.min(self.fed)).saturating_sub(CONTEXT));
-        let before = track.part(track.base + from..self.fed).unwrap_or_default();
-        self.scans = Scans::new(scans, self.fed, before);
+    /// Whether what waits at the end of the text is a match as it stands. Hooks that are shown its beginning alone would
+    /// take that out, and nobody would know the rest.
+    fn is_within_match(&mut self, track: &Track, again: impl Fn() -> Vec<Box<dyn Scan>>) -> bool {
+        if self.scans.is_empty() || self.settled >= self.fed {
+            return false;
+        }
+        *self.within.get_or_insert_with(|| {
+            let waits = track.part(self.settled..self.fed).unwrap_or_default();
+            let mut scans = Scans::new(again(), self.settled, before(track, self.settled));
+            scans.push(waits, self.fed, true).found > 0
+        })
     }
 
     /// What is to be done now.
@@ -286,6 +302,12 @@ impl Passage {
             }
         }
     }
+}
+
+/// What came before a place, as much of it as may belong to a match.
+fn before(track: &Track, place: usize) -> &str {
+    let from = track.text.ceil_char_boundary((place - track.base.min(place)).saturating_sub(CONTEXT));
+    track.part(track.base + from..place).unwrap_or_default()
 }
 
 /// Up to where a segment may go, if `holdback` characters of it stay. A change goes as a whole or stays as a whole.

@@ -44,6 +44,21 @@ async fn a_value_that_is_split_anywhere_never_leaves_and_the_rest_does() {
 }
 
 #[tokio::test]
+async fn a_key_that_something_interrupts_is_swallowed_to_its_end() {
+    let body = "Zx9".repeat(300);
+    let key = format!("-----BEGIN PRIVATE KEY-----\n{body}\n-----END PRIVATE KEY-----");
+    for &route in ROUTES.iter().filter(|route| has_more(**route)) {
+        for cut in (1..60).chain([500, key.len() - 20]) {
+            let says = [text(&key[..cut]), call("c1", "put", "{}"), text(&format!("{} And so on.", &key[cut..]))];
+            let (_, came, gathered) = stream(after("redact_secrets", &[]), route, &says).await;
+            assert!(!came.text().contains(&body[..9]), "{route:?} {cut}: {}", came.text());
+            assert!(gathered.text.ends_with("[REDACTED] And so on."), "{route:?} {cut}: {}", came.text());
+            assert_eq!(gathered.calls.len(), 1, "{route:?} {cut}");
+        }
+    }
+}
+
+#[tokio::test]
 async fn where_one_builtin_waits_the_matches_of_another_are_not_cut() {
     // A key may begin within an address, and a token within a number.
     for (whole, expected) in [
