@@ -98,6 +98,11 @@ impl Recall {
         Some(Self { memory: Memory::default(), by })
     }
 
+    /// What a builtin remembers of its own, by content alone.
+    pub(crate) fn by_content() -> Self {
+        Self { memory: Memory::default(), by: By::Content }
+    }
+
     /// What is known of an input's contents; `None` where the hook is asked as if it remembered nothing.
     pub(crate) fn look_up<'a>(&'a self, event: Event, input: &Input, digests: &Digests) -> Option<Known<'a>> {
         let surroundings = if self.by == By::Content { Digest::NONE } else { digests.surroundings(input)? };
@@ -271,6 +276,29 @@ impl Known<'_> {
                 _ => Judged::Passed,
             });
         }
+        self.learned()
+    }
+
+    /// Whether a message is known.
+    pub(crate) fn is_known(&self, place: usize) -> bool {
+        self.judged.get(place).is_some_and(Option::is_some)
+    }
+
+    /// A message was looked at, and passes.
+    pub(crate) fn passes(&mut self, place: usize) {
+        if let Some(judged) = self.judged.get_mut(place) {
+            judged.get_or_insert(Judged::Passed);
+        }
+    }
+
+    /// Remembers what was found out, for the next input.
+    pub(crate) fn remember(self) {
+        let learned = self.learned();
+        self.recall.memory.learn(learned);
+    }
+
+    /// What is to be remembered of the messages that were looked at.
+    fn learned(&self) -> Learned {
         let said = |place: usize| self.judged.get(place).cloned().flatten();
         let alone = self.keys.iter().filter_map(|(place, key)| Some((*key, said(*place)?)));
         let blocks = self.blocks.iter().filter_map(|(first, key)| {

@@ -4,19 +4,23 @@ use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use gatehook_events::{Event, Input, Message, Output};
+use gatehook_events::{Event, Input, Message, Output, Permission};
 use gatehook_scan::pii::{self, KINDS, Kind, Kinds};
 
 use super::redaction::{self, Redact};
 use super::{Arguments, Judge, Judging, texts};
 use crate::config::suggest;
+use crate::content::{Digests, Recall};
 use crate::definition::Patch;
+use crate::event_class::is_inference;
 use crate::handler::{DefinitionError, Handler};
 use crate::registry::BuiltinResult;
 use crate::streaming::{Scan, Streaming};
 
 struct RedactPii {
     kinds: Kinds,
+    /// Messages that hold none. What is put into the others depends on all of them.
+    clean: Recall,
 }
 
 pub(super) fn make(arguments: &Arguments<'_>) -> Result<Arc<dyn Handler>, DefinitionError> {
@@ -39,7 +43,7 @@ pub(super) fn make(arguments: &Arguments<'_>) -> Result<Arc<dyn Handler>, Defini
     }
     arguments.warn_if_concurrent("redact_pii");
     let kinds = if kinds == Kinds::NONE { Kinds::ALL } else { kinds };
-    Ok(Judging::handler(RedactPii { kinds }))
+    Ok(Judging::handler(RedactPii { kinds, clean: Recall::by_content() }))
 }
 
 impl Judge for RedactPii {
@@ -77,8 +81,24 @@ impl RedactPii {
             known: HashMap::new(),
             last: 0,
         };
-        let output = redaction::messages(event, input, &mut numbered)?;
-        Some(Output { placeholders: numbered.pairs, ..output })
+        let mut known = self.clean.look_up(event, input, &Digests::default());
+        let mut places = 0..;
+        let redacted = redaction::each(input.messages.as_deref()?, |message| {
+            let place = places.next()?;
+            if known.as_ref().is_some_and(|known| known.is_known(place)) {
+                return None;
+            }
+            let redacted = redaction::message(message, &mut numbered);
+            if let (None, Some(known)) = (&redacted, &mut known) {
+                known.passes(place);
+            }
+            redacted
+        });
+        if let Some(known) = known {
+            known.remember();
+        }
+        let permission = is_inference(event).then_some(Permission::Modify);
+        Some(Output { permission, messages: Some(redacted?), placeholders: numbered.pairs, ..Output::default() })
     }
 }
 

@@ -80,7 +80,7 @@ pub(super) fn each<T: Clone>(items: &[T], mut change: impl FnMut(&T) -> Option<T
 }
 
 /// A message without it.
-fn message(message: &Message, redact: &mut dyn Redact) -> Option<Message> {
+pub(super) fn message(message: &Message, redact: &mut dyn Redact) -> Option<Message> {
     let (content, thinking) = (shared(&message.content, redact), shared(&message.thinking, redact));
     let name = shared(&message.name, redact);
     let tool_calls = message.tool_calls.as_deref().and_then(|calls| each(calls, |call| tool_call(call, redact)));

@@ -4,9 +4,13 @@ use serde_json::{Value, json};
 
 use super::*;
 
+fn redact_pii() -> RedactPii {
+    RedactPii { kinds: Kinds::ALL, clean: Recall::by_content() }
+}
+
 fn said(event: Event, input: Value) -> Option<Output> {
     let input: Input = serde_json::from_value(input).unwrap();
-    RedactPii { kinds: Kinds::ALL }.judge(event, &input).unwrap()
+    redact_pii().judge(event, &input).unwrap()
 }
 
 fn user(content: &str) -> Value {
@@ -146,6 +150,34 @@ proptest! {
             let content = message["content"].as_str().unwrap();
             prop_assert_eq!(&restore.restore(content), text);
             prop_assert_eq!(pii::find(content, Kinds::ALL), []);
+        }
+    }
+}
+
+/// A conversation, cut at each turn, some of whose messages hold personal data or what looks like a placeholder.
+fn any_conversation() -> impl Strategy<Value = (Vec<Message>, Vec<usize>)> {
+    let content = prop::sample::select(vec![
+        "nothing to see",
+        "write to jane@example.com",
+        "write to bob@example.com and jane@example.com",
+        "<EMAIL_1> is what you said",
+        "call +49 151 12345678",
+        "",
+    ]);
+    let message = (content, 0..20_u8).prop_map(|(content, more)| Message::new("user", &format!("{content} {more}")));
+    (prop::collection::vec(message, 1..60), prop::collection::vec(0..60_usize, 1..8))
+}
+
+proptest! {
+    #[test]
+    fn what_is_remembered_of_earlier_turns_changes_nothing((messages, mut turns) in any_conversation()) {
+        let remembers = redact_pii();
+        turns.sort_unstable();
+        for turn in turns {
+            let messages = messages.iter().take(turn + 1).cloned().collect();
+            let input = Input { messages: Some(messages), ..Input::default() };
+            let told = remembers.judge(Event::PreInference, &input).unwrap();
+            prop_assert_eq!(told, redact_pii().judge(Event::PreInference, &input).unwrap(), "turn {}", turn);
         }
     }
 }
