@@ -26,6 +26,7 @@ const HOOKS: &str = r#"
 hooks:
   pre_inference:
     - { name: redact_secrets, type: builtin, command: redact_secrets }
+    - { name: redact_pii, type: builtin, command: redact_pii }
     - { name: block_patterns, type: builtin, command: block_patterns, args: ["(?i)for internal use only", "(?i)project falcon"] }
     - { name: webhook, type: webhook, url: "http://HOOK/", contract: ollama, cache: content }
 "#;

@@ -27,12 +27,11 @@ fn is_name(name: &str) -> bool {
 }
 
 fn in_body(options: &Value) -> Option<&str> {
-    let user = options.pointer("/metadata/user_id").and_then(Value::as_str);
+    let at = |way: &[&str]| way.iter().try_fold(options, |value, key| value.get(key)).and_then(Value::as_str);
     // Claude Code: `user_…_account_…_session_UUID`.
-    let session = user.and_then(|user| user.rsplit_once("_session_")).map(|(_, session)| session);
-    let fields = ["/metadata/session_id", "/session_id", "/prompt_cache_key"];
-    let named = || fields.iter().find_map(|field| options.pointer(field).and_then(Value::as_str));
-    session.or_else(named).filter(|name| is_name(name))
+    let session = at(&["metadata", "user_id"]).and_then(|user| user.rsplit_once("_session_")).map(|(_, id)| id);
+    let fields: [&[&str]; 3] = [&["metadata", "session_id"], &["session_id"], &["prompt_cache_key"]];
+    session.or_else(|| fields.into_iter().find_map(at)).filter(|name| is_name(name))
 }
 
 fn fingerprint(caller: &Caller, view: &RequestView) -> Arc<str> {

@@ -22,6 +22,7 @@ struct Comparison {
 const COMPARISONS: &[Comparison] = &[
     Comparison { what: "turn 50 of a conversation of 200 KiB: work of all hooks", name: "hooks", bound: AtMost(1.5) },
     Comparison { what: "of it redact_secrets", name: "redact_secrets", bound: Open },
+    Comparison { what: "of it redact_pii", name: "redact_pii", bound: Open },
     Comparison { what: "of it block_patterns", name: "block_patterns", bound: Open },
     Comparison { what: "of it a webhook with `cache: content`", name: "webhook", bound: Open },
     Comparison { what: "the guard's whole work, with reading the request", name: "guard", bound: Open },

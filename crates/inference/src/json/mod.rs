@@ -188,7 +188,7 @@ impl Document {
     }
 
     fn refuse_double_keys(&self) -> Result<(), ReadError> {
-        let mut keys: Vec<(Cow<'_, [u8]>, At)> = Vec::new();
+        let mut keys: Vec<(Cow<'_, [u8]>, At)> = Vec::with_capacity(16);
         let objects = self.nodes.iter().enumerate().filter(|(_, node)| node.kind == Kind::Object);
         for (index, _) in objects {
             keys.clear();
