@@ -6,6 +6,7 @@ use std::time::Duration;
 use gatehook_engine::{Executor, Held, HookInfo};
 use gatehook_events::Event;
 use gatehook_gateway::{Gateway, Handle, Watch};
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::task::JoinSet;
 
@@ -24,6 +25,10 @@ const GRACE: Duration = Duration::from_secs(30);
 /// How often the files of the configuration are looked at.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 
+/// How many files and sockets the gateway lets itself have open, where the system lets it: each exchange takes two. Not
+/// without end, because hooks inherit it, and some programs close all that could be open when they start.
+const OPEN_FILES: u64 = 65_536;
+
 /// Serves until SIGTERM or Ctrl-C.
 pub(crate) fn run(args: &ServeArgs, verbose: u8, printer: &mut Printer) -> Result<Exit, Failure> {
     let sources = Sources::new(args, policy::environment())?;
@@ -40,6 +45,7 @@ pub(crate) fn run(args: &ServeArgs, verbose: u8, printer: &mut Printer) -> Resul
     if let Err(error) = gatehook_engine::handlers::command::adopt_orphans() {
         tracing::warn!(%error, "processes that leave their hook's group cannot be adopted here");
     }
+    raise_open_files();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {
         // Before it listens, so that whoever sees it listen can stop it.
@@ -50,6 +56,18 @@ pub(crate) fn run(args: &ServeArgs, verbose: u8, printer: &mut Printer) -> Resul
         running.until_stopped(signals).await;
         Ok(Exit::Done)
     })
+}
+
+/// Takes of the limit on open files what it is allowed to: the usual soft limit of 1,024 is for programs that use
+/// `select`.
+fn raise_open_files() {
+    let limit = getrlimit(Resource::Nofile);
+    let most = limit.maximum.map_or(OPEN_FILES, |maximum| maximum.min(OPEN_FILES));
+    if limit.current.is_some_and(|current| current < most)
+        && let Err(error) = setrlimit(Resource::Nofile, Rlimit { current: Some(most), maximum: limit.maximum })
+    {
+        tracing::warn!(%error, "the limit on open files cannot be raised");
+    }
 }
 
 /// What the configuration means, for `--check`.

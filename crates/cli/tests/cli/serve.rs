@@ -89,3 +89,16 @@ fn json_log(home: &Home) -> (i32, String) {
     serve.signal(Signal::TERM);
     serve.ended()
 }
+
+/// Each exchange takes two sockets, and the usual soft limit is for other programs.
+#[test]
+fn it_may_have_as_many_files_open_as_it_is_allowed_to() {
+    let home = Home::new();
+    let binary = env!("CARGO_BIN_EXE_gatehook");
+    let line = format!("ulimit -S -n 256; exec '{binary}' serve --listen 127.0.0.1:0 --upstream replay:");
+    let serve = Serve::start_command(home.command("sh").args(["-c", &line]));
+    let limits = std::fs::read_to_string(format!("/proc/{}/limits", serve.number())).unwrap();
+    let row = limits.lines().find(|line| line.starts_with("Max open files")).unwrap();
+    let [soft, hard] = [3, 4].map(|column| row.split_whitespace().nth(column).unwrap().parse().unwrap_or(u64::MAX));
+    assert_eq!(soft, hard.min(65_536), "{row}");
+}
