@@ -45,17 +45,17 @@ pub(super) enum Server {
 const HOOKS: &[(Server, &str)] = &[
     (
         Server::Redacting,
-        "\
+        r#"
   pre_inference: { type: builtin, command: redact_secrets }
   post_inference: { type: builtin, command: redact_secrets }
-",
+"#,
     ),
     (
         Server::Webhooks,
-        "\
-  pre_inference: { type: webhook, url: \"http://HOOK/\", contract: ollama }
-  post_inference: { type: webhook, url: \"http://HOOK/\", contract: ollama }
-",
+        r#"
+  pre_inference: { type: webhook, url: "http://HOOK/", contract: ollama }
+  post_inference: { type: webhook, url: "http://HOOK/", contract: ollama }
+"#,
     ),
     (Server::Scanning, "  post_inference: { type: builtin, command: redact_secrets }\n"),
     (
