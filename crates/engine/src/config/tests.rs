@@ -241,10 +241,9 @@ fn every_native_field_is_read() {
     assert_eq!((*event, hook), (Event::ToolInputTransform, &expected));
     assert_eq!(hook.origin.line, 3);
     let webhook = WebhookDefinition {
-        url: "http://h/x".into(),
         method: "PUT".into(),
         headers: vec![variable("Authorization", "Bearer t0k ${env.PATH}"), variable("X", "${other}")],
-        contract: Contract::Ollama,
+        ..WebhookDefinition::new("http://h/x", Contract::Ollama)
     };
     let stream = Stream {
         mode: StreamMode::Window,

@@ -23,8 +23,7 @@ struct Hook {
 
 impl Hook {
     fn new(contract: Contract, url: &str) -> Self {
-        let webhook =
-            WebhookDefinition { url: url.to_owned(), method: "POST".to_owned(), headers: Vec::new(), contract };
+        let webhook = WebhookDefinition::new(url, contract);
         Self {
             definition: HookDefinition::new(Profile::Native, HandlerDefinition::Webhook(webhook)),
             factory: WebhookFactory::default(),
