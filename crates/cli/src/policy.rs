@@ -49,7 +49,7 @@ pub(crate) enum PolicyError {
         hooks: Vec<BuildError>,
     },
     /// `--dialect` names no profile.
-    #[error("there is no profile `{0}`; profiles are {}", NAMES.join(", "))]
+    #[error("there is no profile `{0}`; profiles are {known}", known = NAMES.join(", "))]
     UnknownProfile(String),
     /// The working directory is gone.
     #[error("the working directory cannot be read: {0}")]
