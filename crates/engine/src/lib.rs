@@ -31,6 +31,7 @@ mod rewrite;
 pub mod schema;
 mod shown;
 pub mod streaming;
+pub mod template;
 pub mod text;
 mod time;
 mod unique;
