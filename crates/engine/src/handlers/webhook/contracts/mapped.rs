@@ -2,7 +2,7 @@
 //!
 //! A denial goes before a failure: where one rule blocks, it does not matter that another cannot be asked.
 
-use gatehook_events::Output;
+use gatehook_events::{FailureKind, Output};
 use regex::Regex;
 use serde_json::{Map, Value};
 
@@ -63,13 +63,15 @@ impl Mapped {
     }
 
     pub(super) fn question(&self, asked: &Asked<'_>) -> Result<Value, HandlerError> {
-        let fields = asked.input.to_json().map_err(|_| unreadable("the input has no JSON"))?;
+        let failed = |message: String| HandlerError::new(FailureKind::HandlerError, message);
+        let fields = asked.input.to_json().map_err(|error| failed(format!("the input has no JSON: {error}")))?;
         let mut fields = if let Value::Object(fields) = fields { fields } else { Map::new() };
         fields.insert("hook_event_name".to_owned(), asked.event.public_name().into());
         fields.insert("text".to_owned(), asked.texts.joined().into());
         let texts = asked.texts.judged.iter().map(|text| Value::from(&*text.text));
         fields.insert("texts".to_owned(), texts.collect());
-        Ok(self.body.render(&fields))
+        let body = self.body.render(&Value::Object(fields));
+        body.map_err(|error| failed(format!("its request cannot be made: {error}")))
     }
 
     /// Whether a status alone blocks.

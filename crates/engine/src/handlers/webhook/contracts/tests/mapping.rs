@@ -27,7 +27,7 @@ fn read_as(rules: &ReplyRules, event: Event, status: u16, reply: &Value) -> Stri
 #[test]
 fn a_body_is_filled_with_fields_and_with_what_is_made_of_them() {
     let body = json!({
-        "input": "{{ .text }}", "parts": "{{ texts }}", "history": "{{ .messages }}", "model": "m={{ .model_id }}",
+        "input": "{{ .text }}", "parts": "{{ .texts }}", "history": "{{ .messages }}", "model": "m={{ .model_id }}",
         "event": "{{ .hook_event_name }}", "fixed": [1, null],
     });
     let agreement = with(&body, ReplyRules::default());
