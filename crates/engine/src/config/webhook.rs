@@ -123,7 +123,7 @@ fn misplaced(section: &Section<'_>, field: &str, message: String, help: &str) {
 }
 
 /// Request and reply of a mapped contract.
-fn mapping(section: &Section<'_>, contract: Contract, event: Event) -> Option<Mapping> {
+fn mapping(section: &Section<'_>, contract: Contract, event: Event) -> Option<Box<Mapping>> {
     if contract != Contract::Mapped {
         for field in ["request", "reply"].into_iter().filter(|field| section.node(field).is_some()) {
             let message = format!("the contract `{}` has its own `{field}`", contract.name());
@@ -135,7 +135,7 @@ fn mapping(section: &Section<'_>, contract: Contract, event: Event) -> Option<Ma
     section.require("reply");
     let body = section.section("request", REQUEST).and_then(|request| body(&request));
     let reply = section.section("reply", REPLY).map(|reply| rules(&reply, event));
-    Some(Mapping { body: body?, reply: reply? })
+    Some(Box::new(Mapping { body: body?, reply: reply? }))
 }
 
 fn body(request: &Section<'_>) -> Option<Json> {

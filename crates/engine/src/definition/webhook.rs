@@ -18,7 +18,7 @@ pub struct WebhookDefinition {
     /// What the contract's requests say besides the event, as in `project_id`.
     pub parameters: Map<String, Value>,
     /// Request and reply of [`Contract::Mapped`].
-    pub mapping: Option<Mapping>,
+    pub mapping: Option<Box<Mapping>>,
     /// The keys that requests are signed with, as in `whsec_…`: the current one, and old ones while they are replaced.
     pub secrets: Vec<String>,
 }

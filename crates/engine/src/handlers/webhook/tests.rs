@@ -294,6 +294,17 @@ async fn a_webhook_that_refuses_is_unreachable_and_named_by_its_host_alone() {
 }
 
 #[tokio::test]
+async fn another_try_to_connect_is_within_the_deadline() {
+    let address = RawServer::new(&[Answer::Hang]).await.address;
+    for _ in 0..100 {
+        tokio::task::yield_now().await;
+    }
+    // The second try would come after 50 ms.
+    let hook = Hook { timeout: Duration::from_millis(20), ..Hook::ollama(&format!("http://{address}/")) };
+    assert_eq!(hook.failure().await, FailureKind::Timeout);
+}
+
+#[tokio::test]
 async fn the_ollama_contract_is_for_inference_alone() {
     let server = RawServer::new(&[ok("{}")]).await;
     let hook = Hook { event: Event::PreToolUse, ..Hook::ollama(&server.url("/")) };

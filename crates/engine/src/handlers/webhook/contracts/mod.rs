@@ -22,7 +22,7 @@ mod texts;
 
 use bytes::Bytes;
 use gatehook_events::output::HookSpecificOutput;
-use gatehook_events::{Event, FailureKind, Input, Output, Permission, PermissionDecision};
+use gatehook_events::{Decides, Event, FailureKind, Input, Output, Permission, PermissionDecision, Profile};
 use serde_json::{Map, Value};
 
 use self::mapped::Mapped;
@@ -83,7 +83,7 @@ impl Agreement {
     /// What a definition says, checked.
     pub fn of(definition: &WebhookDefinition) -> Result<Self, DefinitionError> {
         let mapped = match (definition.contract, &definition.mapping) {
-            (Contract::Mapped, mapping) => Some(Mapped::of(mapping.as_ref())?),
+            (Contract::Mapped, mapping) => Some(Mapped::of(mapping.as_deref())?),
             _ => None,
         };
         Ok(Self { terms: terms(definition.contract), parameters: definition.parameters.clone(), mapped })
@@ -166,8 +166,12 @@ impl Asked<'_> {
         }
     }
 
-    /// A person decides.
+    /// A person decides; where nobody can be asked, it is a denial.
     fn ask(&self, reason: &str) -> Output {
+        let decides = self.event.capabilities(Profile::Native).map(|able| able.decides);
+        if decides != Some(Decides::TriState) {
+            return self.deny(Some(reason).filter(|reason| !reason.is_empty()), "");
+        }
         if is_inference(self.event) {
             let user_message = Some(reason.to_owned()).filter(|reason| !reason.is_empty());
             return Output { permission: Some(Permission::Ask), user_message, ..Output::default() };

@@ -5,13 +5,13 @@ pub(super) fn rule(path: &str, test: Test) -> Rule {
     Rule { path: path.to_owned(), optional: false, test }
 }
 
-pub(super) fn mapping(body: &Value, block_when: &[Rule]) -> Mapping {
+pub(super) fn mapping(body: &Value, block_when: &[Rule]) -> Box<Mapping> {
     let reply = ReplyRules { block_when: block_when.to_vec(), ..ReplyRules::default() };
-    Mapping { body: body.clone(), reply }
+    Box::new(Mapping { body: body.clone(), reply })
 }
 
 fn with(body: &Value, reply: ReplyRules) -> Agreement {
-    let mapping = Some(Mapping { body: body.clone(), reply });
+    let mapping = Some(Box::new(Mapping { body: body.clone(), reply }));
     Agreement::of(&WebhookDefinition { mapping, ..WebhookDefinition::new("http://h", Contract::Mapped) }).unwrap()
 }
 
@@ -68,6 +68,8 @@ fn rules_say_what_blocks_asks_and_passes() {
         (PreInference, 200, json!({"scores": [{"value": 1}]}), "deny the guard refused it"),
         (PreInference, 200, json!({"flagged": false, "verdict": "maybe not", "why": "?"}), "ask ?"),
         (PreToolUse, 200, json!({"flagged": false, "verdict": "unsure", "why": "?"}), "ask ?"),
+        // Nobody can be asked there.
+        (UserPromptSubmit, 200, json!({"flagged": false, "verdict": "unsure", "why": "?"}), "deny ?"),
         (PreInference, 403, json!({"why": "no"}), "deny no"),
         (PreInference, 403, json!("Forbidden"), "deny the guard refused it"),
         (PreInference, 200, json!({"flagged": false, "verdict": "odd"}), "failed MalformedJson"),
@@ -125,7 +127,7 @@ fn rewritten_text_goes_back_where_it_stood() {
 
 #[test]
 fn a_mapping_that_cannot_be_read_is_refused() {
-    let of = |mapping: Option<Mapping>| {
+    let of = |mapping: Option<Box<Mapping>>| {
         let definition = WebhookDefinition { mapping, ..WebhookDefinition::new("http://h", Contract::Mapped) };
         Agreement::of(&definition).map(|_| ()).unwrap_err().field
     };
