@@ -9,8 +9,8 @@
 //! So a late answer is never taken for another event's. One that keeps breaking is started again after a pause that
 //! grows to five seconds.
 //!
-//! [`pool`] says which process gets an event, [`process`] how one is asked, and [`keeper`] what happens to processes that
-//! nobody is asking: their stderr goes to the log, and their end is seen to.
+//! `pool.rs` says which process gets an event, `process.rs` how one is asked, and `keeper.rs` what happens to processes
+//! that nobody is asking: their stderr goes to the log, and their end is seen to.
 
 pub(in crate::handlers) mod keeper;
 pub(in crate::handlers) mod pool;
