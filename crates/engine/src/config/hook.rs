@@ -51,6 +51,7 @@ pub(crate) fn judge(event: Event, draft: &Draft<'_>, options: &ReadOptions<'_>) 
     let workspace = options.source == Source::Workspace;
     let env_policy = draft.env_policy.clone().or_else(|| options.defaults.env_policy.clone());
     Some(HookDefinition {
+        version: None,
         name: draft.name.filter(|name| !name.is_empty()).map(str::to_owned),
         profile: draft.profile,
         handler: handler?,
@@ -128,7 +129,7 @@ fn handler(event: Event, draft: &Draft<'_>, options: &ReadOptions<'_>) -> Option
     match kind {
         COMMAND => command(draft, options).map(HandlerDefinition::Command),
         WORKER if draft.profile == Profile::Native => command(draft, options).map(|command| worker(draft, command)),
-        PYTHON if draft.profile == Profile::Native => python(draft),
+        PYTHON if matches!(draft.profile, Profile::Native | Profile::OllamaCli) => python(draft),
         BUILTIN => builtin(draft, options),
         MODEL => {
             let model = required(draft, "model", draft.model, Kind::ModelRequired, "a model hook needs a `model`");
