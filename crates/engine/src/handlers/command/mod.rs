@@ -8,10 +8,10 @@
 //! Starting never forks this process: programs are resolved when the hook is loaded, and nothing runs between fork and
 //! exec, so that `posix_spawn` serves, whose cost does not grow with the parent's memory.
 
-mod environment;
+pub(super) mod environment;
 mod process;
-mod program;
-mod reaper;
+pub(super) mod program;
+pub(super) mod reaper;
 mod streams;
 #[cfg(test)]
 mod tests;
@@ -22,7 +22,7 @@ use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::sync::{Arc, LazyLock};
 
-use bytes::{Bytes, BytesMut};
+use bytes::BytesMut;
 use gatehook_events::FailureKind;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
@@ -73,14 +73,9 @@ impl HandlerFactory for CommandFactory {
         };
         let hook_env = environment::of_hook(definition, &env.env)?;
         let program = Program::find(command, definition.profile.spec().shell, env, &hook_env)?;
-        let working_dir = match &definition.working_dir {
-            Some(written) if definition.profile.spec().expands_references => {
-                environment::working_dir(written, &env.working_dir, &env.env)
-            }
-            Some(written) => env.working_dir.join(written),
-            None => env.working_dir.clone(),
-        };
-        Ok(Arc::new(CommandHandler { program, env: hook_env, working_dir, slots: Arc::clone(&self.slots) }))
+        let working_dir = environment::dir_of_hook(definition, env);
+        let (own, slots) = (definition.env.clone(), Arc::clone(&self.slots));
+        Ok(Arc::new(CommandHandler { program, env: hook_env, own, working_dir, slots }))
     }
 }
 
@@ -88,6 +83,8 @@ impl HandlerFactory for CommandFactory {
 struct CommandHandler {
     program: Program,
     env: BTreeMap<String, String>,
+    /// Variables of its definition, which stand before those of its contract.
+    own: BTreeMap<String, String>,
     working_dir: PathBuf,
     slots: Arc<Semaphore>,
 }
@@ -107,7 +104,7 @@ impl CommandHandler {
             kind = &mut stop => return Err(HandlerError::new(kind, describe(kind))),
             slot = Arc::clone(&self.slots).acquire_owned() => slot.map_err(|_| not_started("no place for a process"))?,
         };
-        let mut process = self.start(call.payload.line(call.input)?, slot)?;
+        let mut process = self.start(call, slot)?;
         let failure = tokio::select! {
             biased;
             kind = &mut stop => kind,
@@ -121,12 +118,15 @@ impl CommandHandler {
         Err(HandlerError { kind: failure, message: describe(failure).to_owned(), stderr })
     }
 
-    fn start(&self, line: Bytes, slot: OwnedSemaphorePermit) -> Result<Process, HandlerError> {
+    fn start(&self, call: HookCall<'_>, slot: OwnedSemaphorePermit) -> Result<Process, HandlerError> {
+        let line = call.payload.line(call.input)?;
         let mut command = Command::new(&self.program.path);
         command
             .args(&self.program.args)
             .env_clear()
             .envs(&self.env)
+            .envs(call.payload.environment(call.input))
+            .envs(&self.own)
             .current_dir(&self.working_dir)
             .process_group(0)
             .stdin(Stdio::piped())
