@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use gatehook_events::Profile;
+use gatehook_events::profile::Shell;
 
 use super::DiagnosticKind as Kind;
 use super::document::{Key, Node, Value};
@@ -78,12 +79,16 @@ impl<'a> Draft<'a> {
             name: section.text("name"),
             command: section.text("command"),
             args: section.texts("args").unwrap_or_default(),
-            shell: section.bool("shell").unwrap_or(true),
+            shell: section.bool("shell").unwrap_or(profile.spec().shell != Shell::None),
             url: section.text("url"),
             method: section.choice("method", &METHOD).unwrap_or("POST"),
             headers: headers.unwrap_or_default(),
             contract: section.choice("contract", &CONTRACT).unwrap_or_default(),
-            timeout: if native { section.seconds("timeout") } else { section.integer("timeout").map(|n| n as f64) },
+            timeout: if native || profile.spec().is_foreign {
+                section.seconds("timeout")
+            } else {
+                section.integer("timeout").map(|n| n as f64)
+            },
             env: section.text_map("env").unwrap_or_default(),
             env_policy: env_policy(&section),
             working_dir: section.text("working_dir"),
@@ -176,7 +181,9 @@ fn refuse_unknown(section: &Section<'_>, profile: Profile, options: &ReadOptions
             return;
         }
         let problem = match profile {
-            Profile::Native => unknown_native(section, &key.text, kind),
+            profile if profile == Profile::Native || profile.spec().is_foreign => {
+                unknown_native(section, &key.text, kind)
+            }
             _ => unknown_docker_agent(section, &key.text, options.profile, profile),
         };
         if let Some(problem) = problem {
@@ -226,7 +233,7 @@ fn unknown_docker_agent(section: &Section<'_>, name: &str, file: Profile, hook: 
 /// The types a hook may have, for a suggestion.
 pub(crate) fn types<'o>(profile: Profile, options: &ReadOptions<'o>) -> Vec<&'o str> {
     let stock: &[&'static str] = match profile {
-        Profile::Native => &[COMMAND, WEBHOOK, BUILTIN, MODEL],
+        profile if profile == Profile::Native || profile.spec().is_foreign => &[COMMAND, WEBHOOK, BUILTIN, MODEL],
         _ => &[COMMAND, BUILTIN, MODEL],
     };
     stock.iter().chain(options.types).copied().collect()

@@ -134,7 +134,9 @@ fn handler(event: Event, draft: &Draft<'_>, options: &ReadOptions<'_>) -> Option
             let prompt = required(draft, "prompt", draft.prompt, Kind::PromptRequired, "a model hook needs a `prompt`");
             model.and(prompt).map(|_| other(draft, kind))
         }
-        WEBHOOK if draft.profile == Profile::Native => webhook(event, draft, options),
+        WEBHOOK if draft.profile == Profile::Native || draft.profile.spec().is_foreign => {
+            webhook(event, draft, options)
+        }
         kind if draft.is_custom(options) || !options.validate => Some(other(draft, kind)),
         kind => {
             let problem = section.problem(Kind::UnsupportedType, format!("there is no type `{kind}`"));
