@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use gatehook_events::{Event, Profile};
-use serde_json::Map;
 
 use super::DiagnosticKind as Kind;
 use super::diagnostic::{ConfigError, Diagnostics};
@@ -17,7 +16,8 @@ use super::hooks::{ReadOptions, place_within};
 use super::section::{Context, Field, Section, Shape};
 use super::{pattern, program, reference, suggest};
 use crate::definition::{
-    CommandDefinition, Contract, HandlerDefinition, HookDefinition, HookGroup, HooksConfig, Source, WebhookDefinition,
+    CommandDefinition, Contract, HandlerDefinition, HookDefinition, HookGroup, HooksConfig, PythonDefinition, Source,
+    WebhookDefinition,
 };
 use crate::matcher::matches_all;
 
@@ -214,12 +214,7 @@ fn command(section: &Section<'_>, options: &ReadOptions<'_>) -> Option<HandlerDe
 
 fn python(section: &Section<'_>) -> Option<HandlerDefinition> {
     let module = required(section, "module", Kind::FieldRequired, "a python hook needs a `module`")?;
-    let mut fields = Map::new();
-    fields.insert("module".to_owned(), module.into());
-    if let Some(function) = section.text("function") {
-        fields.insert("function".to_owned(), function.into());
-    }
-    Some(HandlerDefinition::Other { kind: "python".to_owned(), fields })
+    Some(HandlerDefinition::Python(PythonDefinition::new(module, section.text("function"))))
 }
 
 /// A webhook that is sent this contract's payload and answers as this contract's hooks do.
