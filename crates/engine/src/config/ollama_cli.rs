@@ -11,9 +11,9 @@ use super::diagnostic::{ConfigError, Diagnostics};
 use super::document::{Document, Format, Node, Value};
 use super::fields::METHOD;
 use super::foreign::{What, event, hook, items, required};
-use super::hook::check_url;
 use super::hooks::{ReadOptions, place_within};
 use super::section::{Context, Field, Section, Shape};
+use super::webhook::check_url;
 use super::{pattern, program, reference, suggest};
 use crate::definition::{
     CommandDefinition, Contract, HandlerDefinition, HookDefinition, HookGroup, HooksConfig, PythonDefinition, Source,
@@ -230,8 +230,8 @@ fn webhook(section: &Section<'_>, options: &ReadOptions<'_>) -> Option<HandlerDe
         None => "POST",
     };
     let headers = headers(section, options)?;
-    let (url, method) = (url.to_owned(), method.to_owned());
-    Some(HandlerDefinition::Webhook(WebhookDefinition { url, method, headers, contract: Contract::Native }))
+    let webhook = WebhookDefinition::new(url, Contract::Native);
+    Some(HandlerDefinition::Webhook(WebhookDefinition { method: method.to_owned(), headers, ..webhook }))
 }
 
 fn headers(section: &Section<'_>, options: &ReadOptions<'_>) -> Option<Vec<(String, String)>> {
