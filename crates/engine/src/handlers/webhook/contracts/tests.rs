@@ -334,6 +334,11 @@ fn nemo_passes_blocks_or_modifies_one_message() {
                 "deny I cannot.",
             ),
             (PreInference, json!({"status": "blocked", "content": "", "rail": "r"}), "deny blocked by the rail `r`"),
+            (
+                PostInference,
+                json!({"status": "blocked", "content": "it is a@b.c", "rail": "r"}),
+                "deny blocked by the rail `r`",
+            ),
             (PreInference, json!({"status": "modified", "content": "[x]"}), "messages be brief|mail a@b.c||sent|[x]"),
             (PreInference, json!({"status": "modified"}), "failed MalformedJson"),
             (PreInference, json!({"status": "success"}), "failed MalformedJson"),
