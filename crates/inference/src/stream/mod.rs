@@ -101,6 +101,8 @@ pub struct Track {
     /// Nothing more comes on it; or something else of its choice has followed, text of another kind or a tool call: then
     /// more may still come later and make this false again.
     pub ended: bool,
+    /// It was text of the other kind that followed, not only tool calls.
+    pub turned: bool,
 }
 
 impl Track {
