@@ -41,6 +41,7 @@ use thiserror::Error;
 pub use completion::Completion;
 pub use lines::FRAME_LIMIT;
 pub use relay::Relay;
+pub(crate) use tokens::spelled;
 
 use crate::error::ReadError;
 use crate::refusal::HookNote;
