@@ -165,7 +165,7 @@ impl Dispatch<'_> {
         let whole =
             hook.definition.include_images || matches!(hook.definition.handler, HandlerDefinition::Builtin { .. });
         let (input, payload) = shown.to(whole, input);
-        let call = HookCall { event: self.event, input, payload, cancel: self.cancel, deadline };
+        let call = HookCall { event: self.event, input, payload, cancel: self.cancel, deadline, others: &hook.others };
         let reply = guarded(hook, call).await;
         match reply {
             Ok(reply) => read(reply, self.event, hook),

@@ -303,7 +303,16 @@ impl Passage {
 
 /// What came before a place, as much of it as may belong to a match.
 fn before(track: &Track, place: usize) -> &str {
-    let from = track.text.ceil_char_boundary((place - track.base.min(place)).saturating_sub(CONTEXT));
+    end_before(track, place, CONTEXT)
+}
+
+/// The same as a search is to be shown it: from a word on.
+pub(super) fn came_before(track: &Track, place: usize) -> &str {
+    context(end_before(track, place, 2 * CONTEXT))
+}
+
+fn end_before(track: &Track, place: usize, length: usize) -> &str {
+    let from = track.text.ceil_char_boundary((place - track.base.min(place)).saturating_sub(length));
     track.part(track.base + from..place).unwrap_or_default()
 }
 

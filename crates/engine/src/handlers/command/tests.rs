@@ -7,6 +7,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::*;
 use crate::definition::{CommandDefinition, EnvPolicy};
+use crate::find::Others;
 use crate::handler::Payload;
 
 const LONG: Duration = Duration::from_secs(60);
@@ -22,6 +23,7 @@ struct Hook {
     input: Input,
     payload: Payload,
     cancel: CancellationToken,
+    others: Others,
 }
 
 impl Hook {
@@ -38,6 +40,7 @@ impl Hook {
             input: Input::default(),
             payload: Payload::default(),
             cancel: CancellationToken::new(),
+            others: Others::default(),
         }
     }
 
@@ -63,6 +66,7 @@ impl Hook {
             payload: &self.payload,
             cancel: &self.cancel,
             deadline: Instant::now() + self.timeout,
+            others: &self.others,
         }
     }
 
