@@ -83,7 +83,7 @@ macro_rules! input {
             /// Fields that are not in the table, as a caller gave them.
             #[serde(flatten)]
             pub extra: BTreeMap<String, Value>,
-            /// What came before a segment, where hooks have changed it. Hooks outside of the process are not told.
+            /// What stands before the new part of a segment. Hooks outside of the process are not told.
             #[serde(skip)]
             pub before: Option<Arc<Before>>,
         }

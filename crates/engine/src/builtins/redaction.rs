@@ -86,19 +86,19 @@ impl<'a> Redaction<'a> {
     /// what was taken out may have been the name of what follows.
     fn found(&self, finder: &dyn Find, name: Option<&str>, text: &str) -> Vec<Found> {
         let found = finder.find(name, text);
-        let Some((Before { left, came }, new)) =
-            self.before.and_then(|before| Some((before, text.strip_prefix(&*before.left)?)))
-        else {
-            return found;
-        };
+        let segment = self.before.and_then(|before| Some((before, text.strip_prefix(&*before.left)?)));
+        let Some((Before { left, came }, new)) = segment else { return found };
         let behind = |found: Found, from: usize| {
-            let range =
-                found.range.start.max(from) + left.len() - from..(found.range.end + left.len()).saturating_sub(from);
-            (found.range.end > from).then_some(Found { range, ..found })
+            let start = found.range.start.max(from) - from;
+            let end = found.range.end.checked_sub(from).filter(|end| start < *end)?;
+            Some(Found { range: start + left.len()..end + left.len(), ..found })
         };
-        let as_came =
-            finder.find(name, &[&**came, new].concat()).into_iter().filter_map(|found| behind(found, came.len()));
-        merged(found.into_iter().filter_map(|found| behind(found, left.len())).chain(as_came).collect())
+        let found = found.into_iter().filter_map(|found| behind(found, left.len()));
+        if came == left {
+            return found.collect();
+        }
+        let as_came = finder.find(name, &[&**came, new].concat());
+        merged(found.chain(as_came.into_iter().filter_map(|found| behind(found, came.len()))).collect())
     }
 
     /// What the others would have found in a text and do not find any more, now that it has become another; and what those

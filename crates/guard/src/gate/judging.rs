@@ -117,7 +117,7 @@ impl Gate {
         let passage = self.passages.get_mut(id.0)?;
         let left = passage.tail().to_owned();
         let came = came_before(track, show.range.start);
-        let before = (came != left).then(|| Arc::new(Before { left: (&*left).into(), came: came.into() }));
+        let before = (!left.is_empty()).then(|| Arc::new(Before { left: (&*left).into(), came: came.into() }));
         let text: Arc<str> = [&*left, track.part(show.range.clone())?].concat().into();
         let (kind, choice) = (track.kind, track.choice);
         let segment = passage.next_segment(kind, show.last);
