@@ -19,13 +19,16 @@ const PASSES: usize = 8;
 pub(super) struct Redaction<'a> {
     own: &'a dyn Find,
     /// What stands in the place of what `own` finds.
-    instead: Box<dyn FnMut(&Found, &str) -> String + 'a>,
+    instead: Instead<'a>,
     others: &'a Others,
     /// Numbers in JSON are looked at too.
     numbers: bool,
     /// What came before the text, where it is a segment.
     before: Option<&'a Before>,
 }
+
+/// What is put in the place of a value.
+type Instead<'a> = Box<dyn FnMut(&Found, &str) -> String + 'a>;
 
 impl<'a> Redaction<'a> {
     /// Puts the finder's own words in the place of what it finds.
