@@ -9,6 +9,7 @@ use gatehook_engine::config::{self, ConfigError, Diagnostic, DiagnosticKind, Doc
 use gatehook_engine::definition::Source;
 use gatehook_engine::{BuildError, Executor, HandlerEnv, HookGroup, HooksConfig, Options, Registry};
 use gatehook_events::Profile;
+use gatehook_events::profile::NAMES;
 use gatehook_gateway::settings::{self, Settings};
 
 /// Names that a configuration file may have in its folder.
@@ -48,7 +49,7 @@ pub(crate) enum PolicyError {
         hooks: Vec<BuildError>,
     },
     /// `--dialect` names no profile.
-    #[error("there is no profile `{0}`; profiles are native, docker-agent and docker-agent@v1.58")]
+    #[error("there is no profile `{0}`; profiles are {known}", known = NAMES.join(", "))]
     UnknownProfile(String),
     /// The working directory is gone.
     #[error("the working directory cannot be read: {0}")]
@@ -155,7 +156,7 @@ impl<'a> Reading<'a> {
 
     /// What one file says to the engine and to the gateway.
     fn file(&self, place: &Place) -> Result<(config::File, Settings), ConfigError> {
-        let builtins = Registry::with_defaults().builtin_names();
+        let builtins = registry().builtin_names();
         let builtins: Vec<&str> = builtins.iter().map(String::as_str).collect();
         let folder = place.path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
         let options = ReadOptions {
@@ -189,7 +190,7 @@ impl Policy {
         let env = handler_env(env)?;
         let mut options = Options::default();
         options.max_concurrent_hooks = self.max_concurrent_hooks.unwrap_or(options.max_concurrent_hooks);
-        let built = Executor::with_options(self.hooks.clone(), env.clone(), &Registry::with_defaults(), options);
+        let built = Executor::with_options(self.hooks.clone(), env.clone(), &registry(), options);
         built.map_err(|first| {
             let each = self.faults(&env);
             PolicyError::Unusable { files: Vec::new(), hooks: if each.is_empty() { vec![first] } else { each } }
@@ -198,7 +199,7 @@ impl Policy {
 
     /// What is wrong with each hook by itself.
     fn faults(&self, env: &HandlerEnv) -> Vec<BuildError> {
-        let registry = Registry::with_defaults();
+        let registry = registry();
         let build = |hook| Executor::with_registry(hook, env.clone(), &registry).err();
         self.each_hook().filter_map(build).collect()
     }
@@ -212,6 +213,13 @@ impl Policy {
             })
         })
     }
+}
+
+/// The engine's own handlers and builtins, and the foreign contracts.
+pub(crate) fn registry() -> Registry {
+    let registry = Registry::with_defaults();
+    gatehook_dialects::all().into_iter().for_each(|dialect| registry.register_dialect(dialect));
+    registry
 }
 
 fn handler_env(env: &BTreeMap<String, String>) -> std::io::Result<HandlerEnv> {

@@ -127,7 +127,7 @@ fn a_secret_is_found_though_its_name_was_taken_for_a_part_of_something_else() {
                     [format!("{value}{separator}{}", secret.concat()), format!("{}{separator}{value}", secret.concat())]
                 {
                     for (how, left) in left_of(&text) {
-                        is_clean(&text, &how, &left);
+                        is_clean(&text, how, &left);
                     }
                 }
             }
@@ -159,7 +159,7 @@ proptest! {
     #[test]
     fn nothing_is_left_of_what_is_glued_together(text in glued()) {
         for (how, left) in left_of(&text) {
-            is_clean(&text, &how, &left);
+            is_clean(&text, how, &left);
         }
     }
 }
