@@ -11,7 +11,6 @@ use super::DiagnosticKind as Kind;
 use super::document::{Key, Node, Value};
 use super::draft::Draft;
 use super::hooks::ReadOptions;
-use crate::definition::Source;
 
 /// Bytes of a file that holds a header's value.
 const MAX_FILE: u64 = 64 * 1024;
@@ -153,7 +152,7 @@ fn file(path: &str, options: &ReadOptions<'_>) -> Result<String, Missing> {
     let folder = options.file.as_deref().and_then(|file| file.parent()).unwrap_or(&options.working_dir);
     let full = folder.join(path);
     let full = full.canonicalize().map_err(|error| missing(format!("cannot be read: {error}")))?;
-    if options.source == Source::Workspace && !is_within(&full, folder) {
+    if options.source.needs_approval() && !is_within(&full, folder) {
         return Err(missing("lies outside of the workspace".into()));
     }
     read(&full).map_err(missing)

@@ -24,7 +24,7 @@ use self::breaker::Breaker;
 use self::endpoint::Endpoint;
 use super::stopped;
 use crate::client::{Body, BodyError, Client, ClientError, Reach};
-use crate::definition::{Contract, HandlerDefinition, HookDefinition, Source};
+use crate::definition::{Contract, HandlerDefinition, HookDefinition};
 use crate::handler::{DefinitionError, Handler, HandlerEnv, HandlerError, HandlerFactory, HookCall, Reply, Run};
 
 /// Bytes of a reply.
@@ -56,7 +56,7 @@ impl HandlerFactory for WebhookFactory {
         let HandlerDefinition::Webhook(webhook) = &definition.handler else {
             return Err(DefinitionError { field: "type", message: "it is no webhook".to_owned(), help: None });
         };
-        let client = if definition.origin.source == Source::Workspace { &self.public } else { &self.any };
+        let client = if definition.origin.source.needs_approval() { &self.public } else { &self.any };
         Ok(Arc::new(WebhookHandler {
             endpoint: Endpoint::of(webhook)?,
             contract: webhook.contract,
