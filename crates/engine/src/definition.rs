@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -96,6 +97,10 @@ impl HooksConfig {
 pub enum HandlerDefinition {
     /// A process.
     Command(CommandDefinition),
+    /// A process that lives on, and answers one event after another.
+    Worker(WorkerDefinition),
+    /// A Python function.
+    Python(PythonDefinition),
     /// An HTTP request.
     Webhook(WebhookDefinition),
     /// A function of the engine or of its embedder.
@@ -123,6 +128,59 @@ pub struct CommandDefinition {
     pub args: Vec<String>,
     /// Run `command` by the profile's shell.
     pub shell: bool,
+}
+
+/// A process that reads a line and writes a line for each event.
+#[derive(Debug, Clone, PartialEq)]
+pub struct WorkerDefinition {
+    /// What is started.
+    pub command: CommandDefinition,
+    /// How many such processes there may be.
+    pub workers: NonZeroUsize,
+    /// How many events one of them is given before it has answered the first.
+    pub max_in_flight: NonZeroUsize,
+    /// How long one may stand idle; zero is for ever.
+    pub idle_timeout: Duration,
+}
+
+impl WorkerDefinition {
+    /// Default of `idle_timeout`.
+    pub const IDLE_TIMEOUT: Duration = Duration::from_secs(600);
+
+    /// One process, one event at a time.
+    pub fn new(command: CommandDefinition) -> Self {
+        let one = NonZeroUsize::MIN;
+        Self { command, workers: one, max_in_flight: one, idle_timeout: Self::IDLE_TIMEOUT }
+    }
+}
+
+/// A Python function that is called with each event.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PythonDefinition {
+    /// `package.module`, or a file's path as in `.gatehook/guard.py`. Without `function`, `package.module.function`.
+    pub module: String,
+    /// The function's name in it.
+    pub function: Option<String>,
+    /// The interpreter, a name or a path; `None` is that of `VIRTUAL_ENV`, else `python3` on `PATH`.
+    pub python: Option<String>,
+    /// How many interpreters there may be.
+    pub workers: NonZeroUsize,
+    /// How long one may stand idle; zero is for ever.
+    pub idle_timeout: Duration,
+}
+
+impl PythonDefinition {
+    /// A function of a module, with up to two interpreters, no more than there are processors.
+    pub fn new(module: &str, function: Option<&str>) -> Self {
+        let processors = std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
+        Self {
+            module: module.to_owned(),
+            function: function.map(str::to_owned),
+            python: None,
+            workers: processors.min(NonZeroUsize::MIN.saturating_add(1)),
+            idle_timeout: WorkerDefinition::IDLE_TIMEOUT,
+        }
+    }
 }
 
 /// An HTTP request for each event. Its `Debug` shows neither the address nor the values of headers.
@@ -439,10 +497,21 @@ impl PartialEq for HookDefinition {
 }
 
 impl HandlerDefinition {
+    /// The program or shell line that runs, of those that have one.
+    pub fn command(&self) -> Option<&CommandDefinition> {
+        match self {
+            HandlerDefinition::Command(command) => Some(command),
+            HandlerDefinition::Worker(worker) => Some(&worker.command),
+            _ => None,
+        }
+    }
+
     /// As in `command`.
     pub fn kind(&self) -> &str {
         match self {
             HandlerDefinition::Command(_) => "command",
+            HandlerDefinition::Worker(_) => "worker",
+            HandlerDefinition::Python(_) => "python",
             HandlerDefinition::Webhook(_) => "webhook",
             HandlerDefinition::Builtin { .. } => "builtin",
             HandlerDefinition::Other { kind, .. } => kind,

@@ -4,7 +4,7 @@ use gatehook_events::input::{FIELDS, Scope};
 use gatehook_events::{Event, Profile};
 use serde_json::{Map, Value, json};
 
-use crate::config::fields::{BUILTIN, COMMAND, FILE, GROUP, HOOK, MODEL, TYPE, WEBHOOK};
+use crate::config::fields::{BUILTIN, COMMAND, FILE, GROUP, HOOK, MODEL, PYTHON, TYPE, WEBHOOK, WORKER};
 use crate::config::{Field, Shape};
 
 const DIALECT: &str = "https://json-schema.org/draft/2020-12/schema";
@@ -12,8 +12,14 @@ const DIALECT: &str = "https://json-schema.org/draft/2020-12/schema";
 const DURATION: &str = r"^(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:ns|us|µs|μs|ms|s|m|h)(?:(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:ns|us|µs|μs|ms|s|m|h))*$";
 
 /// What each type of hook must have.
-const REQUIRED: &[(&str, &[&str])] =
-    &[(COMMAND, &["command"]), (WEBHOOK, &["url"]), (BUILTIN, &["command"]), (MODEL, &["model", "prompt"])];
+const REQUIRED: &[(&str, &[&str])] = &[
+    (COMMAND, &["command"]),
+    (WORKER, &["command"]),
+    (PYTHON, &["module"]),
+    (WEBHOOK, &["url"]),
+    (BUILTIN, &["command"]),
+    (MODEL, &["model", "prompt"]),
+];
 
 /// A native configuration file, as far as the engine reads it. Callers add their sections to `properties`.
 pub fn configuration() -> Value {

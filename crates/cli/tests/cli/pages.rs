@@ -65,6 +65,12 @@ fn key_files(text: &str) -> impl Iterator<Item = &str> {
     text.split([' ', ',', '"']).filter(|word| word.ends_with(".key"))
 }
 
+/// Python files that a text names as modules.
+fn python_files(text: &str) -> impl Iterator<Item = &str> {
+    let words = text.split("module: ").skip(1).filter_map(|rest| rest.split([',', ' ', '\n']).next());
+    words.filter(|word| word.ends_with(".py"))
+}
+
 /// Variables that a text reads as `${env.NAME}`.
 fn variables(text: &str) -> BTreeSet<String> {
     text.split("${env.").skip(1).filter_map(|rest| Some(rest.split_once('}')?.0.to_owned())).collect()
@@ -214,6 +220,7 @@ fn every_configuration_on_a_page_is_in_order() {
             let home = Home::new();
             home.file(&format!("snippet.{extension}"), &block.text);
             key_files(&block.text).for_each(|name| drop(home.file(name, "key")));
+            python_files(&block.text).for_each(|name| drop(home.file(name, "")));
             let mut command = home.gatehook();
             command.args(["hooks", "check", &format!("snippet.{extension}")]);
             command.envs(variables(&block.text).into_iter().map(|name| (name, "x")));

@@ -22,11 +22,14 @@ pub const CACHE: [(&str, Cache); 1] = [("content", Cache::Content)];
 /// The request of a webhook.
 pub const METHOD: [(&str, &str); 3] = [("POST", "POST"), ("PUT", "PUT"), ("PATCH", "PATCH")];
 /// The types of hooks that every file may use.
-pub const TYPE: [(&str, ()); 4] = [(COMMAND, ()), (WEBHOOK, ()), (BUILTIN, ()), (MODEL, ())];
+pub const TYPE: [(&str, ()); 6] =
+    [(COMMAND, ()), (WORKER, ()), (PYTHON, ()), (WEBHOOK, ()), (BUILTIN, ()), (MODEL, ())];
 /// The environment policies that are a word.
 pub const ENV_POLICY: [(&str, &EnvPolicy); 2] = [("inherit", &EnvPolicy::Inherit), ("minimal", &EnvPolicy::Minimal)];
 
 pub(crate) const COMMAND: &str = "command";
+pub(crate) const WORKER: &str = "worker";
+pub(crate) const PYTHON: &str = "python";
 pub(crate) const WEBHOOK: &str = "webhook";
 pub(crate) const BUILTIN: &str = "builtin";
 pub(crate) const MODEL: &str = "model";
@@ -92,10 +95,31 @@ pub const HOOK: &[Field] = &[
     Field::new("name", Shape::Text, "A label for people."),
     Field::new("type", Shape::Word(TYPE_WORDS), "What runs."),
     Field::new("command", Shape::Text, "A shell line, or a program where `shell` is false; the name of a builtin.")
-        .only(&[COMMAND, BUILTIN]),
+        .only(&[COMMAND, WORKER, BUILTIN]),
     Field::new("args", Shape::Texts, "Arguments of a builtin, or of a program without a shell.")
-        .only(&[COMMAND, BUILTIN]),
-    Field::new("shell", Shape::Bool, "Run the command by a shell.").default("true").only(&[COMMAND]),
+        .only(&[COMMAND, WORKER, BUILTIN]),
+    Field::new("shell", Shape::Bool, "Run the command by a shell.").default("true").only(&[COMMAND, WORKER]),
+    Field::new("module", Shape::Text, "A module as in `package.module`, or a file as in `.gatehook/guard.py`.")
+        .only(&[PYTHON]),
+    Field::new("function", Shape::Text, "The function that is called with the event.")
+        .default("the last name of `module`")
+        .only(&[PYTHON]),
+    Field::new("python", Shape::Text, "The interpreter.")
+        .default("that of `VIRTUAL_ENV`, else `python3` on `PATH`")
+        .only(&[PYTHON]),
+    Field::new("workers", Shape::Integer, "How many processes there may be.")
+        .default("1; of `python` 2, on one processor 1")
+        .only(&[WORKER, PYTHON]),
+    Field::new("max_in_flight", Shape::Integer, "Events that a process is given before it has answered the first.")
+        .default("1")
+        .only(&[WORKER]),
+    Field::new(
+        "idle_timeout",
+        Shape::Duration,
+        "How long a process may stand idle before it is ended; `0s` is for ever.",
+    )
+    .default("10m")
+    .only(&[WORKER, PYTHON]),
     Field::new("url", Shape::Text, "Where to send the event: http or https.").only(&[WEBHOOK]),
     Field::new("method", Shape::Word(METHOD_WORDS), "The request's method.").default("POST").only(&[WEBHOOK]),
     Field::new(
@@ -111,7 +135,7 @@ pub const HOOK: &[Field] = &[
     Field::new("env", Shape::TextMap, "Extra or overriding variables; values may hold `${env.NAME}`."),
     Field::new("env_policy", ENV_POLICY_SHAPE, "What it inherits of the environment.")
         .default("inherit; minimal for hooks of a workspace")
-        .only(&[COMMAND]),
+        .only(&[COMMAND, WORKER, PYTHON]),
     Field::new("working_dir", Shape::Text, "Its working directory.").default("the host's"),
     Field::new("on_error", Shape::Word(ON_ERROR_WORDS), "What its failure means.")
         .default("block where the event can be blocked, else warn"),

@@ -10,12 +10,12 @@ use url::Url;
 
 use super::DiagnosticKind as Kind;
 use super::draft::{Draft, types};
-use super::fields::{BUILTIN, COMMAND, MODEL, ON_ERROR, WEBHOOK};
+use super::fields::{BUILTIN, COMMAND, MODEL, ON_ERROR, PYTHON, WEBHOOK, WORKER};
 use super::hooks::{ReadOptions, pattern_help, place_within};
 use super::{CONDITIONS, duration, pattern, program, reference, suggest};
 use crate::definition::{
     CommandDefinition, Condition, Contract, EnvPolicy, HandlerDefinition, HookDefinition, OnError, Origin, Patch,
-    WebhookDefinition,
+    PythonDefinition, WebhookDefinition, WorkerDefinition,
 };
 
 /// Fields that hooks of all types share; an embedder's type gets all others as they stand.
@@ -130,7 +130,9 @@ fn handler(event: Event, draft: &Draft<'_>, options: &ReadOptions<'_>) -> Option
         return None;
     };
     match kind {
-        COMMAND => command(draft, options),
+        COMMAND => command(draft, options).map(HandlerDefinition::Command),
+        WORKER if draft.profile == Profile::Native => command(draft, options).map(|command| worker(draft, command)),
+        PYTHON if matches!(draft.profile, Profile::Native | Profile::OllamaCli) => python(draft),
         BUILTIN => builtin(draft, options),
         MODEL => {
             let model = required(draft, "model", draft.model, Kind::ModelRequired, "a model hook needs a `model`");
@@ -189,16 +191,16 @@ fn fields(draft: &Draft<'_>, wanted: impl Fn(&str) -> bool) -> Map<String, Json>
     entries.map(|(key, node)| (key.text.clone(), node.to_json())).collect()
 }
 
-fn command(draft: &Draft<'_>, options: &ReadOptions<'_>) -> Option<HandlerDefinition> {
-    let message = "a command hook needs a `command`";
-    let command = required(draft, "command", draft.command, Kind::CommandRequired, message)?;
+fn command(draft: &Draft<'_>, options: &ReadOptions<'_>) -> Option<CommandDefinition> {
+    let message = format!("a {} hook needs a `command`", draft.kind.unwrap_or(COMMAND));
+    let command = required(draft, "command", draft.command, Kind::CommandRequired, &message)?;
     let args = draft.args.clone();
     if draft.shell {
-        return Some(HandlerDefinition::Command(CommandDefinition { command: command.to_owned(), args, shell: true }));
+        return Some(CommandDefinition { command: command.to_owned(), args, shell: true });
     }
     let section = &draft.section;
     match program::resolve(command, draft.working_dir, options) {
-        Ok(program) => Some(HandlerDefinition::Command(CommandDefinition { command: program, args, shell: false })),
+        Ok(program) => Some(CommandDefinition { command: program, args, shell: false }),
         Err(cause) => {
             let problem = section.problem(Kind::ProgramNotFound, format!("the program {cause}"));
             let is_line = command.contains(' ');
@@ -207,6 +209,29 @@ fn command(draft: &Draft<'_>, options: &ReadOptions<'_>) -> Option<HandlerDefini
             None
         }
     }
+}
+
+fn worker(draft: &Draft<'_>, command: CommandDefinition) -> HandlerDefinition {
+    let default = WorkerDefinition::new(command);
+    HandlerDefinition::Worker(WorkerDefinition {
+        workers: draft.workers.unwrap_or(default.workers),
+        max_in_flight: draft.max_in_flight.unwrap_or(default.max_in_flight),
+        idle_timeout: draft.idle_timeout.unwrap_or(default.idle_timeout),
+        ..default
+    })
+}
+
+/// What it names is looked for when its handler is made.
+fn python(draft: &Draft<'_>) -> Option<HandlerDefinition> {
+    let message = "a python hook needs a `module`";
+    let module = required(draft, "module", draft.module, Kind::FieldRequired, message)?;
+    let default = PythonDefinition::new(module, draft.function);
+    Some(HandlerDefinition::Python(PythonDefinition {
+        python: draft.python.map(str::to_owned),
+        workers: draft.workers.unwrap_or(default.workers),
+        idle_timeout: draft.idle_timeout.unwrap_or(default.idle_timeout),
+        ..default
+    }))
 }
 
 fn builtin(draft: &Draft<'_>, options: &ReadOptions<'_>) -> Option<HandlerDefinition> {
@@ -292,7 +317,7 @@ fn conditions(draft: &Draft<'_>) -> Vec<Condition> {
 fn refuse_without_effect(event: Event, draft: &Draft<'_>) {
     let section = &draft.section;
     let rewrites = event.capabilities(draft.profile).and_then(|capabilities| capabilities.rewrites);
-    let is_command = draft.kind == Some(COMMAND);
+    let is_command = matches!(draft.kind, Some(COMMAND | WORKER));
     let name = event.name();
     let rules = [
         (

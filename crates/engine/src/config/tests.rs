@@ -263,6 +263,50 @@ fn every_native_field_is_read() {
 }
 
 #[test]
+fn workers_and_python_hooks_are_read() {
+    let text = "hooks:
+  pre_inference:
+    - {type: worker, command: ls, args: [-l], shell: false, workers: 3, max_in_flight: 4, idle_timeout: 30s, env_policy: minimal}
+    - {type: worker, command: ./judge}
+    - {type: python, module: .gatehook/guard.py, function: check, python: python3.12, workers: 5, idle_timeout: 0s, env_policy: minimal}
+    - {type: python, module: rules.guard.check}
+";
+    let number = |number| std::num::NonZeroUsize::new(number).unwrap();
+    let command = |command: &str, args: Vec<String>, shell| CommandDefinition { command: command.into(), args, shell };
+    let worker = WorkerDefinition {
+        command: command("/usr/bin/ls", vec!["-l".into()], false),
+        workers: number(3),
+        max_in_flight: number(4),
+        idle_timeout: Duration::from_secs(30),
+    };
+    let python = PythonDefinition {
+        python: Some("python3.12".into()),
+        workers: number(5),
+        idle_timeout: Duration::ZERO,
+        ..PythonDefinition::new(".gatehook/guard.py", Some("check"))
+    };
+    let expected = [
+        HandlerDefinition::Worker(worker),
+        HandlerDefinition::Worker(WorkerDefinition::new(command("./judge", vec![], true))),
+        HandlerDefinition::Python(python),
+        HandlerDefinition::Python(PythonDefinition::new("rules.guard.check", None)),
+    ];
+    assert_eq!(hooks(text).into_iter().map(|(_, hook)| hook.handler).collect::<Vec<_>>(), expected);
+}
+
+#[test]
+fn numbers_of_processes_have_bounds() {
+    for (field, text) in
+        [("workers", "0"), ("workers", "65"), ("max_in_flight", "0"), ("max_in_flight", "257"), ("idle_timeout", "-1s")]
+    {
+        let text = format!("hooks: {{stop: {{type: worker, command: x, {field}: {text}}}}}");
+        let error = read(&text).unwrap_err();
+        assert_eq!(error.diagnostics.len(), 1, "{text}");
+        assert!(matches!(error.kind(), Some(DiagnosticKind::InvalidValue | DiagnosticKind::WrongType)), "{text}");
+    }
+}
+
+#[test]
 fn defaults_fill_what_hooks_leave_out() {
     let text = "defaults: {timeout: 2s, on_error: block, env_policy: minimal}\nhooks:\n  \
                 pre_inference: {type: command, command: x}\n  session_end: {type: command, command: x}\n  \

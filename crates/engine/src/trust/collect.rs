@@ -13,7 +13,8 @@ use super::imports::{Import, dotted, imports};
 use super::project::{Place, Project};
 use super::stamp::Stamp;
 use super::words::{self, Piece, Word};
-use crate::definition::{HandlerDefinition, HookDefinition};
+use crate::definition::HookDefinition;
+use crate::handlers::python;
 
 /// Files of a hook.
 const MAX_FILES: usize = 512;
@@ -57,9 +58,6 @@ const SILENT: &[&str] = &[
     "function",
 ];
 
-/// Folders that Python modules of hooks are looked up in, beside the script's own.
-const IMPORT_ROOTS: &[&str] = &["", ".gatehook", ".ollama/hooks"];
-
 /// What Python takes for a module of a name.
 const MODULE_EXTENSIONS: &[&str] = &["py", "pyw", "pyc", "so", "pyd"];
 
@@ -98,7 +96,7 @@ impl Collected {
             bytes: 0,
             found: Self::default(),
         };
-        if let HandlerDefinition::Command(command) = &hook.handler
+        if let Some(command) = hook.handler.command()
             && !command.shell
         {
             collector.path(Path::new(&command.command));
@@ -432,7 +430,7 @@ impl Collector<'_> {
     }
 
     fn import_roots(&self) -> Vec<PathBuf> {
-        let usual = IMPORT_ROOTS.iter().map(|below| self.project.root().join(below));
+        let usual = [self.project.root(), &self.working_dir].into_iter().flat_map(python::import_roots);
         usual.chain(self.folders.iter().cloned()).filter(|root| root.starts_with(self.project.root())).collect()
     }
 

@@ -9,7 +9,7 @@ use sha2::{Digest as _, Sha256};
 use super::collect::Collected;
 use super::project::Project;
 use crate::config::fields::{ENV_POLICY, ON_ERROR};
-use crate::definition::{EnvPolicy, HandlerDefinition, HookDefinition};
+use crate::definition::{EnvPolicy, HookDefinition};
 
 /// A hook's content, as an approval covers it.
 ///
@@ -105,7 +105,7 @@ fn definition(event: Event, matcher: &str, hook: &HookDefinition, project: &Proj
             policy => ENV_POLICY.iter().find(|(_, it)| *it == policy).map(|(word, _)| *word).into(),
         },
     );
-    if let HandlerDefinition::Command(command) = &hook.handler
+    if let Some(command) = hook.handler.command()
         && !command.shell
         && Path::new(&command.command).starts_with(project.root())
     {
