@@ -14,7 +14,7 @@ use super::fields::{
 };
 use super::hooks::ReadOptions;
 use super::section::{Context, Section};
-use super::suggest;
+use super::{reference, suggest};
 use crate::definition::{Cache, Contract, EnvPolicy, Patch, Stream, ToolCalls};
 use crate::streaming::WINDOW_SIZE;
 
@@ -74,17 +74,12 @@ impl<'a> Draft<'a> {
         };
         refuse_unknown(&section, profile, options);
         let native = profile == Profile::Native;
-        // What a header holds itself may be a secret; what it refers to is not shown anyway.
-        let conceal = |(_, node): &(Key, Node)| match &node.value {
-            Value::Str(text) if text.contains("${env.") || text.contains("${file:") => {}
-            Value::Map(_) => {}
-            _ => context.diagnostics.conceal(node.span.clone()),
-        };
         let headers = section.node("headers").and_then(|node| match &node.value {
             Value::Map(entries) => Some(entries.as_slice()),
             _ => section.wrong_type("headers", node, "a mapping from names to texts"),
         });
-        headers.unwrap_or_default().iter().for_each(conceal);
+        // What a header holds itself may be a secret; what it refers to is not shown anyway.
+        headers.unwrap_or_default().iter().for_each(|(_, node)| reference::conceal(&section, node));
         Some(Self {
             profile,
             kind: section.text("type"),

@@ -61,6 +61,7 @@ mod reference;
 mod section;
 pub(crate) mod suggest;
 mod toml;
+mod webhook;
 mod yaml;
 
 use std::num::NonZeroUsize;
