@@ -7,6 +7,7 @@ use super::*;
 use crate::client::raw_server::{Answer, RawServer, response};
 use crate::definition::Source;
 use crate::definition::WebhookDefinition;
+use crate::find::Others;
 use crate::handler::Payload;
 
 const LONG: Duration = Duration::from_secs(60);
@@ -55,6 +56,7 @@ impl Hook {
             payload: &Payload::default(),
             cancel: &self.cancel,
             deadline: tokio::time::Instant::now() + self.timeout,
+            others: &Others::default(),
         };
         handler.run(call).await
     }
