@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use gatehook_engine::builtins::BUILTINS;
-use gatehook_engine::config::fields::{CONDITIONS, DEFAULTS, FILE, GROUP, HOOK, REPLY, REQUEST, REWRITE, RULE, STREAM};
+use gatehook_engine::config::fields::{CONDITIONS, DEFAULTS, FILE, GROUP, HOOK, REPLY, REQUEST, REWRITE, RULE, STREAM, TRACES};
 use gatehook_engine::config::{Field, OLLAMA_VARIABLES, Shape, Variable};
 use gatehook_engine::handlers::webhook::{CONTRACTS, Terms};
 use gatehook_gateway::settings;
@@ -53,6 +53,7 @@ fn shape(shape: Shape) -> String {
         Shape::Number => "number".to_owned(),
         Shape::Text => "text".to_owned(),
         Shape::Duration => "length of time".to_owned(),
+        Shape::Age => "length of time, or days as in `7d`".to_owned(),
         Shape::Word(words) => codes(words),
         Shape::Texts => "list of texts".to_owned(),
         Shape::TextMap => "names and texts".to_owned(),
@@ -112,6 +113,7 @@ fn the_configuration_page_shows_the_tables() {
         ("key", fields(settings::KEY)),
         ("limits", fields(settings::LIMITS)),
         ("streams", fields(settings::STREAMS)),
+        ("traces", fields(TRACES)),
         ("defaults", fields(DEFAULTS)),
         ("group", fields(GROUP)),
         ("hook", fields(HOOK)),
