@@ -274,7 +274,8 @@ impl Payload {
         Ok(self.line.get_or_init(|| line.into()).clone())
     }
 
-    fn filled<'a>(&self, input: &'a Input) -> Cow<'a, Input> {
+    /// The input with what the host left out, as [`line`](Self::line) writes it.
+    pub(crate) fn filled<'a>(&self, input: &'a Input) -> Cow<'a, Input> {
         let Some(event) = self.event else { return Cow::Borrowed(input) };
         let mut filled = input.clone();
         filled.schema_version.get_or_insert(SCHEMA_VERSION);
