@@ -64,19 +64,9 @@ impl Actual {
         Ok(Self { fields, outcomes: outcomes.collect() })
     }
 
-    /// Whether there is anything to compare under this expectation.
-    pub(crate) fn has(key: &str) -> bool {
-        const KEYS: [&str; 8] = [
-            "allowed",
-            "message",
-            "message_contains",
-            "modified_input",
-            "system_message",
-            "updated_messages",
-            "updated_tool_response",
-            "additional_context",
-        ];
-        KEYS.contains(&key)
+    /// More facts, by the names that expectations use.
+    pub(crate) fn add(&mut self, facts: Map<String, Value>) {
+        self.fields.extend(facts);
     }
 
     pub(crate) fn get(&self, name: &str) -> &Value {

@@ -6,8 +6,10 @@
 #![allow(clippy::print_stdout, reason = "the report is this program's output")]
 
 mod actual;
+mod builtin;
 mod deviations;
 mod expect;
+mod fixtures;
 mod reader;
 mod report;
 mod vector;
