@@ -96,6 +96,8 @@ pub enum HandlerDefinition {
         /// Its arguments.
         args: Vec<String>,
     },
+    /// A model that judges.
+    Model(ModelDefinition),
     /// A type that an embedder registered, or that a later version knows, with its fields as they stand.
     Other {
         /// As in `model`.
@@ -114,6 +116,17 @@ pub struct CommandDefinition {
     pub args: Vec<String>,
     /// Run `command` by the profile's shell.
     pub shell: bool,
+}
+
+/// A model that is asked about each event.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ModelDefinition {
+    /// As in `provider/name`; what it means is its [`ModelClient`](crate::handlers::model::ModelClient)'s to say.
+    pub model: String,
+    /// A [template](crate::template) over the input.
+    pub prompt: String,
+    /// The name of the reply's shape; empty for plain text.
+    pub schema: String,
 }
 
 /// An HTTP request for each event. Its `Debug` shows neither the address nor the values of headers.
@@ -401,6 +414,7 @@ impl HandlerDefinition {
             HandlerDefinition::Command(_) => "command",
             HandlerDefinition::Webhook(_) => "webhook",
             HandlerDefinition::Builtin { .. } => "builtin",
+            HandlerDefinition::Model(_) => "model",
             HandlerDefinition::Other { kind, .. } => kind,
         }
     }

@@ -43,6 +43,7 @@ pub use gatehook_events as events;
 pub use definition::{HandlerDefinition, HookDefinition, HookGroup, HooksConfig, OnError};
 pub use dispatch::Hold;
 pub use executor::{BuildError, Executor, HookInfo, Options, Pick, Selected};
-pub use handler::{Handler, HandlerEnv, HandlerError, HandlerFactory, HookCall, Payload, Reply};
+pub use handler::{Handler, HandlerEnv, HandlerError, HandlerFactory, HookCall, Judgement, Payload, Reply};
+pub use handlers::model::ModelClient;
 pub use registry::{BuiltinContext, BuiltinResult, Registry};
 pub use streaming::{Held, Policy, Scan, Settled, Streaming};

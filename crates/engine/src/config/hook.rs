@@ -3,19 +3,21 @@
 
 use std::time::Duration;
 
-use gatehook_events::{Event, Profile, Rewrite};
+use gatehook_events::{Decides, Event, Profile, Rewrite};
 use serde_json::{Map, Value as Json};
 use url::Url;
 
 use super::DiagnosticKind as Kind;
 use super::draft::{Draft, types};
 use super::fields::{BUILTIN, COMMAND, MODEL, ON_ERROR, WEBHOOK};
-use super::hooks::{ReadOptions, pattern_help, place_within};
+use super::hooks::{ReadOptions, pattern_help, place_in_lines, place_within};
 use super::{CONDITIONS, duration, pattern, program, reference, suggest};
 use crate::definition::{
-    CommandDefinition, Condition, Contract, EnvPolicy, HandlerDefinition, HookDefinition, OnError, Origin, Patch,
-    Source, WebhookDefinition,
+    CommandDefinition, Condition, Contract, EnvPolicy, HandlerDefinition, HookDefinition, ModelDefinition, OnError,
+    Origin, Patch, Source, WebhookDefinition,
 };
+use crate::handlers::model::PRE_TOOL_USE_DECISION;
+use crate::template::Template;
 
 /// Fields that hooks of all types share; an embedder's type gets all others as they stand.
 const COMMON: &[&str] = &[
@@ -128,11 +130,7 @@ fn handler(event: Event, draft: &Draft<'_>, options: &ReadOptions<'_>) -> Option
     match kind {
         COMMAND => command(draft, options),
         BUILTIN => builtin(draft, options),
-        MODEL => {
-            let model = required(draft, "model", draft.model, Kind::ModelRequired, "a model hook needs a `model`");
-            let prompt = required(draft, "prompt", draft.prompt, Kind::PromptRequired, "a model hook needs a `prompt`");
-            model.and(prompt).map(|_| other(draft, kind))
-        }
+        MODEL => model(event, draft, options),
         WEBHOOK if draft.profile == Profile::Native => webhook(event, draft, options),
         kind if draft.is_custom(options) || !options.validate => Some(other(draft, kind)),
         kind => {
@@ -166,8 +164,9 @@ fn other(draft: &Draft<'_>, kind: &str) -> HandlerDefinition {
 /// What tells a docker-agent hook apart though its type does not read it.
 fn ignored(draft: &Draft<'_>) -> Map<String, Json> {
     match draft.kind {
-        Some(COMMAND | BUILTIN) if draft.profile != Profile::Native => {
-            let mut ignored = fields(draft, |name| !COMMON.contains(&name) && !matches!(name, "command" | "args"));
+        Some(kind @ (COMMAND | BUILTIN | MODEL)) if draft.profile != Profile::Native => {
+            let own: &[&str] = if kind == MODEL { &["model", "prompt", "schema"] } else { &["command", "args"] };
+            let mut ignored = fields(draft, |name| !COMMON.contains(&name) && !own.contains(&name));
             // Empty and absent are the same.
             ignored.retain(|_, value| !value.is_null() && value != "");
             // Hooks are told apart by what is written, not by what a variable holds today.
@@ -218,6 +217,55 @@ fn builtin(draft: &Draft<'_>, options: &ReadOptions<'_>) -> Option<HandlerDefini
         }
     }
     Some(HandlerDefinition::Builtin { command: name.to_owned(), args: draft.args.clone() })
+}
+
+fn model(event: Event, draft: &Draft<'_>, options: &ReadOptions<'_>) -> Option<HandlerDefinition> {
+    let model = required(draft, "model", draft.model, Kind::ModelRequired, "a model hook needs a `model`");
+    let prompt = required(draft, "prompt", draft.prompt, Kind::PromptRequired, "a model hook needs a `prompt`");
+    let schema = draft.schema.unwrap_or_default();
+    // docker-agent finds out at dispatch.
+    if let Some(prompt) = prompt.filter(|_| draft.profile == Profile::Native) {
+        check_prompt(draft, prompt);
+        check_schema(event, draft, schema, options);
+    }
+    let (model, prompt, schema) = (model?.to_owned(), prompt?.to_owned(), schema.to_owned());
+    Some(HandlerDefinition::Model(ModelDefinition { model, prompt, schema }))
+}
+
+fn check_prompt(draft: &Draft<'_>, prompt: &str) {
+    let section = &draft.section;
+    if let Err(error) = Template::parse(prompt) {
+        let place = place_in_lines(section.context.document, &section.place("prompt"), prompt, error.offset);
+        let problem = section.problem(Kind::InvalidTemplate, format!("the prompt cannot be read: {error}"));
+        section.report(problem.at(place));
+    }
+}
+
+/// A reply that nothing would come of is a guard that never guards.
+fn check_schema(event: Event, draft: &Draft<'_>, schema: &str, options: &ReadOptions<'_>) {
+    let section = &draft.section;
+    if let Some(known) = options.schemas.filter(|known| !schema.is_empty() && !known.contains(&schema)) {
+        let problem = section.problem(Kind::UnknownSchema, format!("there is no schema `{schema}`"));
+        section.report(problem.at(section.place("schema")).help(suggest::one_of(schema, known)));
+        return;
+    }
+    let Some(able) = event.capabilities(draft.profile) else { return };
+    let decides = able.decides != Decides::No;
+    let (applies, lacks) = match schema {
+        "" => (!able.context, "context"),
+        PRE_TOOL_USE_DECISION => (!decides, "permission decision"),
+        _ => (false, ""),
+    };
+    if applies {
+        let problem = section.problem(Kind::MisplacedField, format!("`{}` takes no {lacks}", event.name()));
+        let help = if schema.is_empty() && decides {
+            format!("add `schema: {PRE_TOOL_USE_DECISION}` for a verdict")
+        } else {
+            "nothing would come of the reply".to_owned()
+        };
+        let place = if schema.is_empty() { section.place("type") } else { section.place("schema") };
+        section.report(problem.at(place).help(help));
+    }
 }
 
 fn webhook(event: Event, draft: &Draft<'_>, options: &ReadOptions<'_>) -> Option<HandlerDefinition> {

@@ -1,8 +1,9 @@
-//! What runs hooks outside of the engine: processes and HTTP requests.
+//! What runs hooks outside of the engine: processes, HTTP requests and models.
 //!
 //! A type of its own has a folder here, with one [`HandlerFactory`].
 
 pub mod command;
+pub mod model;
 pub mod webhook;
 
 pub use command::CommandFactory;
