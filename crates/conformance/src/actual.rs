@@ -21,7 +21,13 @@ impl Actual {
         Self { fields, outcomes: why.map(str::to_owned).into_iter().collect() }
     }
 
-    pub(crate) fn new(verdict: Verdict, elapsed: Duration, folder: &Path) -> Result<Self, String> {
+    /// `prompt` is what a model was asked last.
+    pub(crate) fn new(
+        verdict: Verdict,
+        elapsed: Duration,
+        folder: &Path,
+        prompt: Option<String>,
+    ) -> Result<Self, String> {
         let kinds = |blocks| -> Vec<String> {
             verdict.notices.iter().filter(|notice| notice.blocks == blocks).map(|notice| notice.kind.name()).collect()
         };
@@ -31,6 +37,10 @@ impl Actual {
             Some(Decision::Ask) => "ask",
             Some(Decision::Deny) => "deny",
         };
+        let failure = verdict.outcomes.iter().find_map(|outcome| match outcome.kind {
+            OutcomeKind::Failed(kind) => Some(kind.name()),
+            _ => None,
+        });
         let metadata = Some(&verdict.metadata).filter(|metadata| !metadata.is_empty());
         let instructions = Some(&verdict.instruction_context).filter(|instructions| !instructions.is_empty());
         let fields = json!({
@@ -48,6 +58,8 @@ impl Actual {
             "additional_context_len": verdict.additional_context.chars().count(),
             "instruction_context": instructions,
             "stderr": verdict.stderr,
+            "error_kind": failure,
+            "rendered_prompt": prompt,
             "message": verdict.message,
             "message_kinds": kinds(true),
             "system_message": verdict.system_message,

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
 use std::path::Path;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use gatehook_engine::builtins::BUILTINS;
@@ -15,6 +16,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::actual::Actual;
 use crate::deviations::Deviations;
+use crate::model::FakeModel;
 use crate::report::Report;
 use crate::{expect, reader};
 
@@ -37,6 +39,12 @@ pub(crate) struct Vector {
     hook_scripts: BTreeMap<String, String>,
     #[serde(default)]
     opts: Options,
+    /// What the model says, where `kind` is `model`; nothing where it fails.
+    #[serde(default)]
+    model_reply: Option<String>,
+    /// Why it fails.
+    #[serde(default)]
+    model_error: Option<String>,
     expect: Map<String, Value>,
     expect_v158: Option<Map<String, Value>>,
     #[serde(default, rename = "_absent_in_v158")]
@@ -58,7 +66,7 @@ struct Options {
 /// Runs a vector under each profile that it has expectations for.
 pub(crate) async fn run(vector: &Vector, deviations: &Deviations, report: &mut Report) {
     match vector.kind.as_str() {
-        "dispatch" | "beyond" => verdicts(vector, deviations, report).await,
+        "dispatch" | "beyond" | "model" => verdicts(vector, deviations, report).await,
         "builtin" if vector.is_plain_builtin() => verdicts(vector, deviations, report).await,
         "config" => config(vector, report),
         kind => report.not_run(kind),
@@ -133,6 +141,8 @@ impl Vector {
         // The same on every machine: how many hooks run side by side depends on its processors otherwise.
         let options = ExecutorOptions { max_concurrent_hooks: SIDE_BY_SIDE, ..ExecutorOptions::default() };
         let (env, registry) = (self.surroundings(folder.path()), Registry::with_defaults());
+        let model = Arc::new(FakeModel::new(self.model_reply.clone(), self.model_error.clone()));
+        registry.register_model_client(model.clone());
         let executor = match Executor::with_options(config, env, &registry, options) {
             Ok(executor) => executor,
             Err(BuildError { cause: BuildCause::Pattern(_), .. }) => {
@@ -142,7 +152,7 @@ impl Vector {
         };
         let start = Instant::now();
         let verdict = self.run(&executor, event, &input).await;
-        Actual::new(verdict, start.elapsed(), folder.path())
+        Actual::new(verdict, start.elapsed(), folder.path(), model.last_prompt())
     }
 
     fn surroundings(&self, folder: &Path) -> HandlerEnv {
