@@ -9,6 +9,7 @@ use gatehook_engine::config::{self, ConfigError, Diagnostic, DiagnosticKind, Doc
 use gatehook_engine::definition::Source;
 use gatehook_engine::{BuildError, Executor, HandlerEnv, HookGroup, HooksConfig, Options, Registry};
 use gatehook_events::Profile;
+use gatehook_gateway::Models;
 use gatehook_gateway::settings::{self, Settings};
 
 /// Names that a configuration file may have in its folder.
@@ -155,8 +156,10 @@ impl<'a> Reading<'a> {
 
     /// What one file says to the engine and to the gateway.
     fn file(&self, place: &Place) -> Result<(config::File, Settings), ConfigError> {
-        let builtins = Registry::with_defaults().builtin_names();
+        let registry = Registry::with_defaults();
+        let (builtins, schemas) = (registry.builtin_names(), registry.response_shape_names());
         let builtins: Vec<&str> = builtins.iter().map(String::as_str).collect();
+        let schemas: Vec<&str> = schemas.iter().map(String::as_str).collect();
         let folder = place.path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
         let options = ReadOptions {
             profile: self.profile,
@@ -164,6 +167,7 @@ impl<'a> Reading<'a> {
             working_dir: folder.to_owned(),
             env: self.env,
             builtins: Some(&builtins),
+            schemas: Some(&schemas),
             file: Some(Arc::new(place.path.clone())),
             ..ReadOptions::default()
         };
@@ -189,16 +193,23 @@ impl Policy {
         let env = handler_env(env)?;
         let mut options = Options::default();
         options.max_concurrent_hooks = self.max_concurrent_hooks.unwrap_or(options.max_concurrent_hooks);
-        let built = Executor::with_options(self.hooks.clone(), env.clone(), &Registry::with_defaults(), options);
+        let built = Executor::with_options(self.hooks.clone(), env.clone(), &self.registry(&env), options);
         built.map_err(|first| {
             let each = self.faults(&env);
             PolicyError::Unusable { files: Vec::new(), hooks: if each.is_empty() { vec![first] } else { each } }
         })
     }
 
+    /// What runs hooks, and the models that judge.
+    fn registry(&self, env: &HandlerEnv) -> Registry {
+        let registry = Registry::with_defaults();
+        registry.register_model_client(Arc::new(Models::new(self.settings.models().to_vec(), &env.env)));
+        registry
+    }
+
     /// What is wrong with each hook by itself.
     fn faults(&self, env: &HandlerEnv) -> Vec<BuildError> {
-        let registry = Registry::with_defaults();
+        let registry = self.registry(env);
         let build = |hook| Executor::with_registry(hook, env.clone(), &registry).err();
         self.each_hook().filter_map(build).collect()
     }

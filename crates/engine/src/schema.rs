@@ -174,6 +174,7 @@ fn shape(shape: Shape) -> Value {
     match shape {
         Shape::Bool => json!({ "type": "boolean" }),
         Shape::Integer => json!({ "type": "integer", "minimum": 0 }),
+        Shape::Number => json!({ "type": "number", "minimum": 0 }),
         Shape::Text => json!({ "type": "string" }),
         Shape::Duration => json!({ "anyOf": [
             { "type": "number", "exclusiveMinimum": 0 },

@@ -31,6 +31,8 @@ pub enum Shape {
     Bool,
     /// A whole number.
     Integer,
+    /// A number of at least 0.
+    Number,
     /// Text.
     Text,
     /// A number of seconds, or text such as `500ms`.
@@ -222,6 +224,18 @@ impl<'a> Section<'a> {
             self.report(self.problem(DiagnosticKind::InvalidValue, message).at(self.place(name)));
         }
         count
+    }
+
+    /// A number of at least 0.
+    pub fn number(&self, name: &str) -> Option<f64> {
+        let node = self.node(name)?;
+        let number = match node.value {
+            Value::Int(number) => Some(number as f64),
+            Value::Float(number) => Some(number),
+            _ => None,
+        };
+        let number = number.filter(|number| number.is_finite() && *number >= 0.0);
+        number.or_else(|| self.wrong_type(name, node, "a number of at least 0"))
     }
 
     /// A length of time of at least 0.
