@@ -49,6 +49,7 @@ fn shape(shape: Shape) -> String {
     match shape {
         Shape::Bool => "`true`, `false`".to_owned(),
         Shape::Integer => "whole number".to_owned(),
+        Shape::Number => "number".to_owned(),
         Shape::Text => "text".to_owned(),
         Shape::Duration => "length of time".to_owned(),
         Shape::Word(words) => codes(words),
@@ -105,6 +106,7 @@ fn the_configuration_page_shows_the_tables() {
         ("listen", fields(settings::LISTEN)),
         ("upstream", fields(settings::UPSTREAM)),
         ("key", fields(settings::KEY)),
+        ("model", fields(settings::MODEL)),
         ("limits", fields(settings::LIMITS)),
         ("streams", fields(settings::STREAMS)),
         ("defaults", fields(DEFAULTS)),
