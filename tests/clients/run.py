@@ -15,7 +15,7 @@ import subprocess
 import sys
 import xml.etree.ElementTree
 
-from harness import gateway, models, server, upstream, webhook
+from harness import gateway, models, recorded, server, upstream, webhook
 
 HERE = pathlib.Path(__file__).parent
 
@@ -50,6 +50,8 @@ def start(home, processes):
     gateways = gateway.start(os.environ["GATEHOOK_BIN"], real, hook, home / "gateways", processes)
     return {
         "gateways": gateways,
+        "upstream": real,
+        "recorded": recorded.streams(),
         "records": start_records({"upstream": at_upstream, "webhook": at_webhook}, pauses),
         "answer": models.ANSWER,
         "before_pause": upstream.BEFORE_PAUSE,

@@ -9,6 +9,7 @@ use gatehook_engine::config::{self, ConfigError, Diagnostic, DiagnosticKind, Doc
 use gatehook_engine::definition::Source;
 use gatehook_engine::{BuildError, Executor, HandlerEnv, HookGroup, HooksConfig, Options, Registry};
 use gatehook_events::Profile;
+use gatehook_events::profile::NAMES;
 use gatehook_gateway::Models;
 use gatehook_gateway::settings::{self, Settings};
 
@@ -49,7 +50,7 @@ pub(crate) enum PolicyError {
         hooks: Vec<BuildError>,
     },
     /// `--dialect` names no profile.
-    #[error("there is no profile `{0}`; profiles are native, docker-agent and docker-agent@v1.58")]
+    #[error("there is no profile `{0}`; profiles are {known}", known = NAMES.join(", "))]
     UnknownProfile(String),
     /// The working directory is gone.
     #[error("the working directory cannot be read: {0}")]
@@ -156,7 +157,7 @@ impl<'a> Reading<'a> {
 
     /// What one file says to the engine and to the gateway.
     fn file(&self, place: &Place) -> Result<(config::File, Settings), ConfigError> {
-        let registry = Registry::with_defaults();
+        let registry = registry();
         let (builtins, schemas) = (registry.builtin_names(), registry.response_shape_names());
         let builtins: Vec<&str> = builtins.iter().map(String::as_str).collect();
         let schemas: Vec<&str> = schemas.iter().map(String::as_str).collect();
@@ -202,7 +203,7 @@ impl Policy {
 
     /// What runs hooks, and the models that judge.
     fn registry(&self, env: &HandlerEnv) -> Registry {
-        let registry = Registry::with_defaults();
+        let registry = registry();
         registry.register_model_client(Arc::new(Models::new(self.settings.models().to_vec(), &env.env)));
         registry
     }
@@ -223,6 +224,13 @@ impl Policy {
             })
         })
     }
+}
+
+/// The engine's own handlers and builtins, and the foreign contracts.
+pub(crate) fn registry() -> Registry {
+    let registry = Registry::with_defaults();
+    gatehook_dialects::all().into_iter().for_each(|dialect| registry.register_dialect(dialect));
+    registry
 }
 
 fn handler_env(env: &BTreeMap<String, String>) -> std::io::Result<HandlerEnv> {

@@ -3,6 +3,7 @@
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use gatehook_events::profile::Failing;
 use gatehook_events::{
     Decides, Decision, Event, FailureKind, HookSpecificOutput, Notice, Outcome, OutcomeKind, Output, Permission,
     PermissionDecision, Refusal, Rewrite, Rewritten, Verb, Verdict,
@@ -135,7 +136,7 @@ impl Fold {
             let specific = output.hook_specific_output.take().unwrap_or_default();
             self.context(hook, specific.additional_context);
         }
-        self.block(&reason);
+        self.block(hook, &reason);
         self.exit(2, stderr);
         Came { user_message, agent_message, ..Came::to(Verb::Deny, reason) }
     }
@@ -143,7 +144,7 @@ impl Fold {
     fn failure(&mut self, hook: &Hook, kind: FailureKind, cause: String, stderr: &str) -> Came {
         let cause = into_plain(cause);
         let unheld = kind == FailureKind::UnsupportedRewrite && is_inference(self.event);
-        let verb = match on_failure(hook) {
+        let verb = match on_failure(hook, self.event) {
             _ if unheld => Verb::ModifyUnsupported,
             OnError::Block => Verb::Unavailable,
             OnError::Warn | OnError::Ignore => Verb::Allow,
@@ -151,10 +152,10 @@ impl Fold {
         log_failure(hook, self.event, kind, &cause, verb);
         if verb != Verb::Allow {
             let text = self.sentence(hook, &cause);
-            self.block(&text);
+            self.block(hook, &text);
             self.exit(-1, stderr);
             self.verdict.notices.push(Notice { hook_name: hook.name.clone(), kind, blocks: true });
-        } else if on_failure(hook) == OnError::Warn {
+        } else if on_failure(hook, self.event) == OnError::Warn {
             self.notice(hook, kind, &cause);
         }
         Came { kind: OutcomeKind::Failed(kind), ..Came::to(verb, cause) }
@@ -170,7 +171,7 @@ impl Fold {
                 line(&mut reason, &into_plain(stop_reason.unwrap_or_default()));
                 let why = output.reason.take().filter(|_| output.is_blocked());
                 line(&mut reason, &into_plain(why.unwrap_or_default()));
-                self.block(&reason);
+                self.block(hook, &reason);
                 verb = Verb::Deny;
             } else {
                 self.notice(hook, FailureKind::BlockUnsupported, "this event cannot be blocked");
@@ -213,7 +214,7 @@ impl Fold {
         }
         match decision {
             Decision::Deny => {
-                self.block(&why);
+                self.block(hook, &why);
                 (Verb::Deny, why)
             }
             Decision::Ask if hook.capabilities.decides == Decides::TriState => (Verb::Ask, why),
@@ -259,9 +260,13 @@ impl Fold {
         }
     }
 
-    fn block(&mut self, reason: &str) {
+    /// Where nothing can be undone any more, the user is told at least.
+    fn block(&mut self, hook: &Hook, reason: &str) {
         self.verdict.allowed = false;
         line(&mut self.verdict.message, reason);
+        if hook.capabilities.blocks_late {
+            line(&mut self.verdict.system_message, reason);
+        }
     }
 
     /// A warning of the engine about a hook.
@@ -296,8 +301,12 @@ impl Fold {
 }
 
 /// What the failure of a hook means.
-fn on_failure(hook: &Hook) -> OnError {
-    let by_default = if hook.definition.profile.spec().blocks_on_failure { OnError::Block } else { OnError::Warn };
+fn on_failure(hook: &Hook, event: Event) -> OnError {
+    let by_default = match hook.definition.profile.spec().failing {
+        Failing::Blocks => OnError::Block,
+        Failing::BlocksOn(events) if events.contains(&event) => OnError::Block,
+        Failing::BlocksOn(_) | Failing::Warns => OnError::Warn,
+    };
     match hook.definition.on_error.unwrap_or(by_default) {
         _ if hook.capabilities.fails_closed => OnError::Block,
         OnError::Block if !hook.capabilities.blocks => OnError::Warn,

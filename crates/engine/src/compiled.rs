@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use gatehook_events::{Capabilities, Event, Input, Profile, Rewrite};
+use gatehook_events::{Capabilities, Dialect, Event, Input, Profile, Rewrite};
 
 use crate::content::Recall;
 use crate::definition::{HandlerDefinition, HookDefinition, Origin};
@@ -35,6 +35,9 @@ pub enum BuildCause {
     /// Its profile has no such event.
     #[error("the profile `{0}` has no such event")]
     NoSuchEvent(&'static str),
+    /// Nobody registered its foreign contract.
+    #[error("nobody here speaks the dialect `{0}`")]
+    NoDialect(&'static str),
     /// Its matcher or one of its conditions is no pattern.
     #[error(transparent)]
     Pattern(PatternError),
@@ -60,6 +63,8 @@ pub(crate) struct Hook {
     pub(crate) capabilities: Capabilities,
     pub(crate) timeout: Duration,
     pub(crate) handler: Arc<dyn Handler>,
+    /// How to speak with it, where its profile is a foreign contract.
+    pub(crate) dialect: Option<Arc<dyn Dialect>>,
     pub(crate) matcher: Arc<str>,
     /// What it has judged before.
     pub(crate) recall: Option<Recall>,
@@ -74,7 +79,7 @@ pub(crate) struct Hook {
 pub(crate) struct EventHooks {
     pub(crate) hooks: Vec<Arc<Hook>>,
     matchers: Matchers,
-    /// Hooks see each other's rewrites, and so run one after another.
+    /// Hooks see each other's rewrites, or their profile wants it so: they run one after another.
     pub(crate) sequential: bool,
     /// All hooks are of a profile whose rewrites replace instead of patching.
     pub(crate) replaces: bool,
@@ -90,6 +95,10 @@ impl Hook {
     ) -> Result<Self, BuildCause> {
         let profile = definition.profile;
         let capabilities = event.capabilities(profile).ok_or(BuildCause::NoSuchEvent(profile.name()))?;
+        let dialect = registry.dialect(profile).filter(|_| profile.spec().is_foreign);
+        if profile.spec().is_foreign && dialect.is_none() {
+            return Err(BuildCause::NoDialect(profile.name()));
+        }
         let handler = handler(&definition, env, registry)?;
         let conditions = definition.when.iter().map(|when| CompiledCondition::compile(&when.field, &when.pattern));
         Ok(Self {
@@ -100,11 +109,23 @@ impl Hook {
             conditions: conditions.collect::<Result<_, _>>().map_err(BuildCause::Pattern)?,
             recall: Recall::of(event, &definition, &*handler),
             handler,
+            dialect,
             matcher,
             definition,
             same_as: 0,
             has_warned: AtomicBool::new(false),
         })
+    }
+
+    /// What its matcher is held against, and how.
+    fn rule(&self, event: Event) -> Rule<'_> {
+        let profile = self.definition.profile;
+        Rule {
+            matcher: &self.matcher,
+            subject: profile.subject(event),
+            matching: profile.spec().matching,
+            tool_names: self.dialect.as_ref().map_or(&[], |dialect| dialect.tool_names()),
+        }
     }
 
     /// Whether this hook's rewrites are seen by the hooks after it.
@@ -138,8 +159,7 @@ impl EventHooks {
         }
         let same_as = first_equal(hooks.iter().map(|hook| &hook.definition));
         hooks.iter_mut().zip(same_as).for_each(|(hook, same_as)| hook.same_as = same_as);
-        let rules =
-            hooks.iter().map(|hook| Rule { matcher: &hook.matcher, subject: hook.definition.profile.subject(event) });
+        let rules = hooks.iter().map(|hook| hook.rule(event));
         let matchers = Matchers::compile(&rules.collect::<Vec<_>>()).map_err(|(at, error)| {
             let hook = hooks.get(at);
             BuildError {
@@ -151,7 +171,7 @@ impl EventHooks {
         })?;
         Ok(Some(Self {
             matchers,
-            sequential: hooks.iter().any(Hook::chains),
+            sequential: hooks.iter().any(|hook| hook.chains() || hook.definition.profile.spec().sequential),
             replaces: hooks.iter().all(|hook| hook.definition.profile.spec().first_rewrite_wins),
             hooks: hooks.into_iter().map(Arc::new).collect(),
         }))

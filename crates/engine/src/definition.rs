@@ -32,6 +32,8 @@ pub struct HookGroup {
 pub struct HookDefinition {
     /// A label for people; see [`HookDefinition::display_name`].
     pub name: Option<String>,
+    /// The version that its file gives it, which some contracts tell it.
+    pub version: Option<String>,
     /// The contract it was written for.
     pub profile: Profile,
     /// What runs.
@@ -319,6 +321,7 @@ impl HookDefinition {
     pub fn new(profile: Profile, handler: HandlerDefinition) -> Self {
         Self {
             name: None,
+            version: None,
             profile,
             handler,
             timeout: None,
@@ -369,6 +372,7 @@ impl PartialEq for HookDefinition {
         // All fields by name: a new one must be considered here.
         let Self {
             name,
+            version,
             profile,
             handler,
             timeout,
@@ -388,6 +392,7 @@ impl PartialEq for HookDefinition {
             origin: _,
         } = self;
         *name == other.name
+            && *version == other.version
             && *profile == other.profile
             && *handler == other.handler
             && *timeout == other.timeout

@@ -167,8 +167,8 @@ impl Dispatch<'_> {
         // A builtin shares the host's value: nothing is walked or copied for it.
         let whole =
             hook.definition.include_images || matches!(hook.definition.handler, HandlerDefinition::Builtin { .. });
-        let (input, payload) = shown.to(whole, input);
-        let call = HookCall { event: self.event, input, payload, cancel: self.cancel, deadline };
+        let (input, told) = shown.to_hook(hook, whole, input);
+        let call = HookCall { event: self.event, input, payload: told.payload(), cancel: self.cancel, deadline };
         let reply = guarded(hook, call).await;
         match reply {
             Ok(reply) => read(reply, self.event, hook),

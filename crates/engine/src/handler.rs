@@ -8,8 +8,9 @@ use std::pin::Pin;
 use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
+use gatehook_events::dialect::{HookName, Occasion};
 use gatehook_events::input::SCHEMA_VERSION;
-use gatehook_events::{Event, FailureKind, Input, Output, TokenUsage};
+use gatehook_events::{Dialect, Event, FailureKind, Input, Output, TokenUsage};
 use serde_json::Value;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -254,23 +255,43 @@ impl HandlerError {
     }
 }
 
-/// An input as bytes, serialised at most once, and only if a hook outside the process needs it.
+/// An input as bytes, in the words of one profile: serialised at most once, and only if a hook outside the process needs
+/// it.
 #[derive(Debug, Default)]
 pub struct Payload {
     line: OnceLock<Bytes>,
     event: Option<Event>,
     cwd: Option<Arc<str>>,
+    foreign: Option<Foreign>,
+}
+
+/// A foreign contract, and the hook that its payload names.
+#[derive(Debug, Clone)]
+struct Foreign {
+    dialect: Arc<dyn Dialect>,
+    hook: Option<(Arc<str>, String)>,
 }
 
 impl Payload {
     /// The payload of an event that happened in this working directory.
     pub fn new(event: Event, cwd: Arc<str>) -> Self {
-        Self { line: OnceLock::new(), event: Some(event), cwd: Some(cwd) }
+        Self { line: OnceLock::new(), event: Some(event), cwd: Some(cwd), foreign: None }
     }
 
     /// The same event's, of another input.
     pub(crate) fn afresh(&self) -> Self {
-        Self { line: OnceLock::new(), event: self.event, cwd: self.cwd.clone() }
+        Self { line: OnceLock::new(), event: self.event, cwd: self.cwd.clone(), foreign: self.foreign.clone() }
+    }
+
+    /// The same event's in the words of a foreign contract; for this hook, where its payload names the hook.
+    pub fn spoken(&self, dialect: &Arc<dyn Dialect>, hook: Option<(Arc<str>, String)>) -> Self {
+        Self { foreign: Some(Foreign { dialect: dialect.clone(), hook }), ..self.afresh() }
+    }
+
+    /// The variables that the contract gives to a command for this event; the native one gives none.
+    pub fn environment(&self, input: &Input) -> Vec<(&'static str, String)> {
+        let (Some(foreign), Some(event)) = (&self.foreign, self.event) else { return Vec::new() };
+        foreign.dialect.environment(&foreign.occasion(event, &self.filled(input)))
     }
 
     /// One line of JSON, without its end. `schema_version`, `hook_event_name`, `cwd` and `timestamp` are filled in
@@ -279,7 +300,12 @@ impl Payload {
         if let Some(line) = self.line.get() {
             return Ok(line.clone());
         }
-        let line = serde_json::to_vec(&self.filled(input))
+        let filled = self.filled(input);
+        let line = match (&self.foreign, self.event) {
+            (Some(foreign), Some(event)) => foreign.dialect.payload(&foreign.occasion(event, &filled)),
+            _ => serde_json::to_vec(&filled),
+        };
+        let line = line
             .map_err(|error| HandlerError::new(FailureKind::HandlerError, format!("the input has no JSON: {error}")))?;
         Ok(self.line.get_or_init(|| line.into()).clone())
     }
@@ -294,11 +320,21 @@ impl Payload {
         let Some(event) = self.event else { return Cow::Borrowed(input) };
         let mut filled = input.clone();
         filled.schema_version.get_or_insert(SCHEMA_VERSION);
-        // A lane inside the engine shows itself under its public name, whatever the host calls it.
-        filled.hook_event_name = Some(event.public_name().into());
+        // A lane inside the engine shows itself under its public name, whatever the host calls it. Foreign contracts have
+        // names of their own.
+        if self.foreign.is_none() {
+            filled.hook_event_name = Some(event.public_name().into());
+        }
         filled.cwd = filled.cwd.filter(|cwd| !cwd.is_empty()).or_else(|| self.cwd.clone());
         filled.session_id.get_or_insert_default();
         filled.timestamp.get_or_insert_with(|| crate::time::now().into());
         Cow::Owned(filled)
+    }
+}
+
+impl Foreign {
+    fn occasion<'a>(&'a self, event: Event, input: &'a Input) -> Occasion<'a> {
+        let hook = self.hook.as_ref().map(|(name, version)| HookName { name, version });
+        Occasion { event, input, hook }
     }
 }

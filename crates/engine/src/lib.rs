@@ -34,11 +34,11 @@ pub mod streaming;
 pub mod template;
 pub mod text;
 mod time;
-mod unique;
 mod unrunnable;
 
 /// The vocabulary: events, inputs, outputs and verdicts.
 pub use gatehook_events as events;
+pub(crate) use gatehook_events::unique;
 
 pub use definition::{HandlerDefinition, HookDefinition, HookGroup, HooksConfig, OnError};
 pub use dispatch::Hold;

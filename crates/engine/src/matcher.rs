@@ -4,6 +4,7 @@ mod re2;
 
 use std::borrow::Cow;
 
+use gatehook_events::profile::Matching;
 use gatehook_events::{Input, Subject};
 use regex_automata::PatternSet;
 use regex_automata::meta::Regex;
@@ -46,6 +47,14 @@ pub fn anchored(matcher: &str, subject: Option<Subject>) -> Result<String, Patte
     Ok(anchored)
 }
 
+/// Checks a matcher that is searched for in `subject`; a tool's name has no case there.
+fn searched(matcher: &str, subject: Subject) -> Result<String, PatternError> {
+    // What can be anchored is an expression, and can be searched for.
+    anchored(matcher, Some(subject))?;
+    let case = if subject == Subject::Tool { "i" } else { "" };
+    Ok(format!("(?{case}:{})", re2::respelled(matcher)))
+}
+
 /// A glob as an expression: `*` and `?` stay within a path segment, `**` does not, `{a,b}` is either.
 fn glob(pattern: &str) -> String {
     let mut expression = String::with_capacity(pattern.len() * 2);
@@ -75,10 +84,19 @@ fn glob(pattern: &str) -> String {
     expression
 }
 
-/// The matchers of one event over one subject.
+/// What matchers are held against, and how.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Held {
+    subject: Subject,
+    /// They are found anywhere in it, a tool's name in any case and under each of its names.
+    search: bool,
+    tool_names: ToolNames,
+}
+
+/// The matchers of one event that are held against the same.
 #[derive(Debug)]
 struct SubjectSet {
-    subject: Subject,
+    held: Held,
     regex: Regex,
     /// Which hooks stand behind each pattern.
     hooks: Vec<Vec<usize>>,
@@ -98,23 +116,41 @@ pub(crate) struct Rule<'a> {
     pub(crate) matcher: &'a str,
     /// What it is held against; `None` where this hook's profile takes no matcher.
     pub(crate) subject: Option<Subject>,
+    /// How it is held against it.
+    pub(crate) matching: Matching,
+    /// Tools that have several names for it.
+    pub(crate) tool_names: ToolNames,
+}
+
+/// Tools that have several names, each row one tool.
+type ToolNames = &'static [&'static [&'static str]];
+
+impl Held {
+    /// The names that the same tool has besides this one.
+    fn other_names(&self, name: &str) -> &'static [&'static str] {
+        let is_it = |names: &&&[&str]| names.iter().any(|known| known.eq_ignore_ascii_case(name));
+        self.tool_names.iter().find(is_it).filter(|_| self.subject == Subject::Tool).copied().unwrap_or_default()
+    }
 }
 
 impl Matchers {
     /// Compiles the matchers of an event's hooks; an error comes with the number of its hook.
     pub(crate) fn compile(rules: &[Rule<'_>]) -> Result<Self, (usize, PatternError)> {
         let mut matchers = Self::default();
-        let mut sources: Vec<(Subject, Vec<String>, Vec<Vec<usize>>)> = Vec::new();
+        let mut sources: Vec<(Held, Vec<String>, Vec<Vec<usize>>)> = Vec::new();
         for (number, rule) in rules.iter().enumerate() {
             let Some(subject) = rule.subject.filter(|_| !matches_all(rule.matcher)) else {
                 matchers.always.push(number);
                 continue;
             };
-            let pattern = anchored(rule.matcher, Some(subject)).map_err(|error| (number, error))?;
-            let place = match sources.iter().position(|(known, ..)| *known == subject) {
+            let held = Held { subject, search: rule.matching == Matching::Search, tool_names: rule.tool_names };
+            let pattern =
+                if held.search { searched(rule.matcher, subject) } else { anchored(rule.matcher, Some(subject)) };
+            let pattern = pattern.map_err(|error| (number, error))?;
+            let place = match sources.iter().position(|(known, ..)| *known == held) {
                 Some(place) => place,
                 None => {
-                    sources.push((subject, Vec::new(), Vec::new()));
+                    sources.push((held, Vec::new(), Vec::new()));
                     sources.len() - 1
                 }
             };
@@ -127,13 +163,13 @@ impl Matchers {
                 }
             }
         }
-        for (subject, patterns, hooks) in sources {
+        for (held, patterns, hooks) in sources {
             let config = Regex::config().nfa_size_limit(None).match_kind(regex_automata::MatchKind::All);
             let regex = Regex::builder().configure(config).build_many(&patterns).map_err(|error| {
                 let message = format!("the matchers of this event cannot be compiled together: {error}");
                 (usize::MAX, PatternError { pattern: patterns.join(" "), message })
             })?;
-            matchers.sets.push(SubjectSet { subject, regex, hooks });
+            matchers.sets.push(SubjectSet { held, regex, hooks });
         }
         Ok(matchers)
     }
@@ -142,12 +178,15 @@ impl Matchers {
     pub(crate) fn select(&self, input: &Input) -> Cow<'_, [usize]> {
         let mut selected = Cow::Borrowed(self.always.as_slice());
         for set in &self.sets {
-            let subject = input.subject(set.subject).unwrap_or_default();
-            if !set.regex.is_match(subject) {
+            let subject = input.subject(set.held.subject).unwrap_or_default();
+            let others = set.held.other_names(subject);
+            if !set.regex.is_match(subject) && !others.iter().any(|name| set.regex.is_match(*name)) {
                 continue;
             }
             let mut fitting = PatternSet::new(set.regex.pattern_len());
-            set.regex.which_overlapping_matches(&regex_automata::Input::new(subject), &mut fitting);
+            for name in std::iter::once(subject).chain(others.iter().copied()) {
+                set.regex.which_overlapping_matches(&regex_automata::Input::new(name), &mut fitting);
+            }
             for pattern in fitting.iter() {
                 selected.to_mut().extend(set.hooks.get(pattern.as_usize()).into_iter().flatten());
             }
@@ -222,7 +261,14 @@ mod tests {
     use proptest::prelude::*;
 
     fn selected(subject: Subject, matchers: &[&str], value: &str) -> Vec<usize> {
-        let rules: Vec<_> = matchers.iter().map(|matcher| Rule { matcher, subject: Some(subject) }).collect();
+        held(subject, Matching::Anchored, matchers, value)
+    }
+
+    fn held(subject: Subject, matching: Matching, matchers: &[&str], value: &str) -> Vec<usize> {
+        const NAMES: ToolNames = &[&["Read", "file_read"], &["Bash", "shell_exec"]];
+        let tool_names = if matching == Matching::Search { NAMES } else { &[] };
+        let rule = |matcher| Rule { matcher, subject: Some(subject), matching, tool_names };
+        let rules: Vec<_> = matchers.iter().copied().map(rule).collect();
         let value = Some(value.into());
         let input = match subject {
             Subject::Path => Input { file: value, ..Input::default() },
@@ -253,6 +299,28 @@ mod tests {
     }
 
     #[test]
+    fn a_matcher_that_is_searched_for_fits_any_case_and_each_name_of_the_tool() {
+        for (matcher, name, fits) in [
+            ("", "file_read", true),
+            ("*", "file_read", true),
+            (".*", "file_read", true),
+            ("file", "file_read", true),
+            ("FILE_", "file_read", true),
+            ("Read", "file_read", true),
+            ("^read$", "file_read", true),
+            ("^read$", "file_readx", false),
+            ("file_read|shell_exec", "Bash", true),
+            ("bash", "shell_exec", true),
+            ("bash", "file_read", false),
+            ("shell", "", false),
+        ] {
+            let selected = held(Subject::Tool, Matching::Search, &["nothing", matcher], name);
+            assert_eq!(selected == [1], fits, "{matcher:?} on {name:?}");
+        }
+        assert_eq!(held(Subject::Tool, Matching::Search, &["read", "exec", "e", "file"], "READ"), [0, 2, 3]);
+    }
+
+    #[test]
     fn hooks_are_selected_in_configuration_order() {
         assert_eq!(selected(Subject::Tool, &["b.*", "*", "a", "bc", "b.*", ""], "bc"), [0, 1, 3, 4, 5]);
     }
@@ -260,9 +328,11 @@ mod tests {
     #[test]
     fn a_bad_pattern_is_an_error_with_the_number_of_its_hook() {
         for bad in ["(", "a)(b", "[z-a]", "(?=x)"] {
-            let rules = ["ok", bad].map(|matcher| Rule { matcher, subject: Some(Subject::Tool) });
-            let (hook, error) = Matchers::compile(&rules).unwrap_err();
-            assert_eq!((hook, error.pattern.as_str()), (1, bad));
+            for matching in [Matching::Anchored, Matching::Search] {
+                let rule = |matcher| Rule { matcher, subject: Some(Subject::Tool), matching, tool_names: &[] };
+                let (hook, error) = Matchers::compile(&["ok", bad].map(rule)).unwrap_err();
+                assert_eq!((hook, error.pattern.as_str()), (1, bad));
+            }
         }
     }
 

@@ -131,9 +131,12 @@ async fn work(mut sightings: mpsc::Receiver<Sighting>, cancel: CancellationToken
 async fn observe(sighting: Sighting, cancel: CancellationToken) {
     let Sighting { hook, event, input, cwd } = sighting;
     let shown = Shown::new(event, cwd);
-    let (input, payload) = shown.to(hook.definition.include_images, &input);
+    let (input, told) = shown.to_hook(&hook, hook.definition.include_images, &input);
     let deadline = Instant::now() + hook.timeout;
-    match guarded(&hook, HookCall { event, input, payload, cancel: &cancel, deadline }).await.and_then(Reply::settled) {
+    match guarded(&hook, HookCall { event, input, payload: told.payload(), cancel: &cancel, deadline })
+        .await
+        .and_then(Reply::settled)
+    {
         Ok(_) => tracing::debug!(hook = %hook.name, event = event.name(), "an observer has seen an event"),
         Err(error) => tracing::warn!(hook = %hook.name, event = event.name(), %error, "an observer failed"),
     }

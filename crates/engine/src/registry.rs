@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::pin::Pin;
 use std::sync::{Arc, PoisonError, RwLock};
 
-use gatehook_events::{Event, Input, Output};
+use gatehook_events::{Dialect, Event, Input, Output, Profile};
 use serde_json::Value;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -39,6 +39,7 @@ pub struct Registry {
     types: RwLock<Factories>,
     builtins: RwLock<Factories>,
     shapes: Arc<Shapes>,
+    dialects: RwLock<Vec<Arc<dyn Dialect>>>,
 }
 
 type Factories = BTreeMap<String, Arc<dyn HandlerFactory>>;
@@ -217,6 +218,20 @@ impl Registry {
     /// Adds a builtin that checks its arguments at load, or keeps state.
     pub fn register_builtin_factory(&self, name: &str, factory: Arc<dyn HandlerFactory>) -> Result<(), EmptyName> {
         insert(&self.builtins, name, factory)
+    }
+
+    /// Adds a foreign contract, or puts it in the place of the one of its profile. Hooks of a foreign profile without one
+    /// cannot be put into force.
+    pub fn register_dialect(&self, dialect: Arc<dyn Dialect>) {
+        let mut dialects = self.dialects.write().unwrap_or_else(PoisonError::into_inner);
+        dialects.retain(|known| known.profile() != dialect.profile());
+        dialects.push(dialect);
+    }
+
+    /// The foreign contract of this profile.
+    pub fn dialect(&self, profile: Profile) -> Option<Arc<dyn Dialect>> {
+        let dialects = self.dialects.read().unwrap_or_else(PoisonError::into_inner);
+        dialects.iter().find(|dialect| dialect.profile() == profile).cloned()
     }
 
     /// The names of all builtins, sorted.

@@ -9,6 +9,8 @@ mod strict;
 mod tests;
 
 use bytes::Bytes;
+use gatehook_events::dialect::Printed;
+pub(crate) use gatehook_events::dialect::Said;
 use gatehook_events::{Event, FailureKind, Output, Profile, TokenUsage};
 
 use crate::compiled::Hook;
@@ -49,21 +51,6 @@ impl Spent {
             recalled: other.recalled,
         }
     }
-}
-
-/// What it said.
-#[derive(Debug)]
-pub(crate) enum Said {
-    /// No opinion.
-    Nothing,
-    /// Plain text.
-    Text(String),
-    /// An object.
-    Output(Box<Output>),
-    /// Exit code 2, and what it had to add.
-    Block(Option<Box<Output>>),
-    /// No answer.
-    Failed(FailureKind, String),
 }
 
 impl Answer {
@@ -110,6 +97,9 @@ impl Answer {
 /// Reads a reply by the rules of the hook's profile.
 pub(crate) fn read(reply: Reply, event: Event, hook: &Hook) -> Answer {
     match reply {
+        Reply::Direct(None) if hook.definition.profile.spec().silence_fails => {
+            Answer::new(Said::Failed(FailureKind::NoReply, "it said nothing, and an answer is due".to_owned()))
+        }
         Reply::Direct(None) => Answer::new(Said::Nothing),
         Reply::Direct(Some(output)) => checked(Decoded { output, wrong: WrongWords::default() }, event, hook),
         Reply::Judged(judgement) => {
@@ -119,6 +109,11 @@ pub(crate) fn read(reply: Reply, event: Event, hook: &Hook) -> Answer {
                 Err(error) => Answer::failed(error),
             };
             Answer { spent: Spent { usage, cost, recalled }, ..answer }
+        }
+        Reply::Process { stdout, stderr, exit_code } if let Some(dialect) = &hook.dialect => {
+            let said = dialect.read_reply(event, &Printed { stdout: &stdout, stderr: &stderr, exit_code });
+            let answer = Answer::new(said);
+            Answer { exit_code: if exit_code == 0 { answer.exit_code } else { exit_code }, stderr, ..answer }
         }
         Reply::Process { stdout, stderr, exit_code } => {
             let answer = match exit_code {

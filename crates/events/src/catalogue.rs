@@ -1,8 +1,9 @@
 //! The event catalogue: one row for each event, read by validation, dispatch, documentation and schema.
 //!
 //! A row holds what a matcher selects and, for each [`Profile`], what a hook may do. The native column is Gatehook's
-//! own contract; the docker-agent columns follow its package documentation
-//! (<https://pkg.go.dev/github.com/docker/docker-agent/pkg/hooks>). To add an event, add a row.
+//! own contract; the docker-agent column follows its package documentation
+//! (<https://pkg.go.dev/github.com/docker/docker-agent/pkg/hooks>); foreign contracts are named by what they call an event,
+//! and their powers are the native ones as far as their [profile](crate::profile) has them. To add an event, add a row.
 
 use crate::profile::Profile;
 
@@ -68,6 +69,8 @@ pub enum Decides {
 pub struct Capabilities {
     /// The host can be blocked.
     pub blocks: bool,
+    /// A block comes when nothing can be undone any more: the user is told, and the record says so.
+    pub blocks_late: bool,
     /// A failing hook blocks, whatever `on_error` says.
     pub fails_closed: bool,
     /// What may be rewritten.
@@ -85,6 +88,7 @@ pub struct Capabilities {
 impl Capabilities {
     const NONE: Self = Self {
         blocks: false,
+        blocks_late: false,
         fails_closed: false,
         rewrites: None,
         decides: Decides::No,
@@ -136,12 +140,22 @@ pub struct EventSpec {
     pub native: Option<Capabilities>,
     /// docker-agent's newest; `None` where it has no such event.
     pub docker_agent: Option<Capabilities>,
+    /// What foreign contracts call it; one that is not here has no such event.
+    pub names: &'static [(Profile, &'static str)],
     /// When it happens, in one sentence.
     pub doc: &'static str,
 }
 
+impl EventSpec {
+    /// Whether this foreign contract has the event.
+    pub(crate) fn is_named_by(&self, profile: Profile) -> bool {
+        self.names.iter().any(|(of, _)| *of == profile)
+    }
+}
+
 macro_rules! catalogue {
-    ($( $(#[doc = $doc:literal])+ $event:ident = $name:literal, $subject:expr, native $native:expr, docker $docker:expr; )+) => {
+    ($( $(#[doc = $doc:literal])+ $event:ident = $name:literal, $subject:expr, native $native:expr, docker $docker:expr
+            $(, as [$($profile:ident $foreign:literal),+])?; )+) => {
         /// Something that happens, which hooks may judge, rewrite or observe.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
         #[repr(u8)]
@@ -150,7 +164,7 @@ macro_rules! catalogue {
         /// All events, in configuration order.
         pub const CATALOGUE: &[EventSpec] = &[
             $( EventSpec { event: Event::$event, name: $name, subject: $subject, native: $native, docker_agent: $docker,
-                           doc: concat!($($doc),+) }, )+
+                           names: &[$($((Profile::$profile, $foreign)),+)?], doc: concat!($($doc),+) }, )+
         ];
     };
 }
@@ -164,15 +178,19 @@ const SEE: Capabilities = Capabilities::NONE;
 
 catalogue! {
     /// The project is being set up or maintained.
-    Setup = "setup", Some(Trigger), native Some(SEE.context()), docker None;
+    Setup = "setup", Some(Trigger), native Some(SEE.context()), docker None,
+        as [OllamaCli "Setup"];
     /// A session begins.
     SessionStart = "session_start", Some(Source),
-        native Some(SEE.blocks().context().instructions()), docker Some(SEE.context().instructions());
+        native Some(SEE.blocks().context().instructions()), docker Some(SEE.context().instructions()),
+        as [OllamaCli "SessionStart", Ollm "on-session-start"];
     /// A session has ended.
-    SessionEnd = "session_end", Some(Reason), native Some(SEE), docker Some(SEE);
+    SessionEnd = "session_end", Some(Reason), native Some(SEE), docker Some(SEE),
+        as [OllamaCli "SessionEnd", Ollm "on-session-end"];
     /// The user has sent a prompt, before the model sees it.
     UserPromptSubmit = "user_prompt_submit", None,
-        native Some(SEE.blocks().context()), docker Some(SEE.blocks().context());
+        native Some(SEE.blocks().context()), docker Some(SEE.blocks().context()),
+        as [OllamaCli "UserPromptSubmit"];
     /// Messages that steer a running turn are about to be delivered.
     UserSteeringMessagesSubmit = "user_steering_messages_submit", None,
         native Some(SEE.blocks().context()), docker Some(SEE.blocks().context());
@@ -186,7 +204,8 @@ catalogue! {
     TurnEnd = "turn_end", Some(Reason), native Some(SEE), docker Some(SEE);
     /// The agent is about to call the model.
     BeforeLlmCall = "before_llm_call", None,
-        native Some(SEE.blocks().rewrites(Messages)), docker Some(SEE.blocks().rewrites(Messages));
+        native Some(SEE.blocks().rewrites(Messages)), docker Some(SEE.blocks().rewrites(Messages)),
+        as [Ollm "pre-execution"];
     /// A request is about to reach a model, on the wire or from the agent.
     PreInference = "pre_inference", Some(Route),
         native Some(SEE.blocks().rewrites(Messages).decides(TriState).metadata()), docker None;
@@ -194,7 +213,8 @@ catalogue! {
     PostInference = "post_inference", Some(Route),
         native Some(SEE.blocks().rewrites(Output).decides(TriState).metadata()), docker None;
     /// The model has answered the agent.
-    AfterLlmCall = "after_llm_call", None, native Some(SEE.blocks()), docker Some(SEE);
+    AfterLlmCall = "after_llm_call", None, native Some(SEE.blocks()), docker Some(SEE),
+        as [Ollm "post-execution"];
     /// The arguments of a tool call may be rewritten, before anything judges them.
     ToolInputTransform = "tool_input_transform", Some(Tool),
         native Some(SEE.blocks().rewrites(ToolInput)), docker Some(SEE.blocks().rewrites(ToolInput));
@@ -205,7 +225,8 @@ catalogue! {
     /// A tool call is about to run.
     PreToolUse = "pre_tool_use", Some(Tool),
         native Some(SEE.blocks().closed().rewrites(ToolInput).decides(TriState)),
-        docker Some(SEE.blocks().closed().rewrites(ToolInput).decides(TriState));
+        docker Some(SEE.blocks().closed().rewrites(ToolInput).decides(TriState)),
+        as [OllamaCli "PreToolUse", Ollm "pre-tool-call"];
     /// The lane of `pre_tool_use` hooks marked `preempt_yolo`: judged before any standing permission.
     PreToolUsePreempt = "pre_tool_use_pre_yolo", Some(Tool),
         native Some(SEE.blocks().closed().decides(TriState).metadata()),
@@ -213,7 +234,8 @@ catalogue! {
     /// The user is about to be asked whether a tool call may run.
     PermissionRequest = "permission_request", Some(Tool),
         native Some(SEE.blocks().decides(Consent).metadata()),
-        docker Some(SEE.blocks().decides(Consent).metadata());
+        docker Some(SEE.blocks().decides(Consent).metadata()),
+        as [OllamaCli "PermissionRequest", Ollm "on-approval-request"];
     /// It is settled whether a tool call runs.
     OnToolApprovalDecision = "on_tool_approval_decision", Some(Tool), native Some(SEE), docker Some(SEE);
     /// What a tool answered may be rewritten, before anyone sees it.
@@ -221,36 +243,46 @@ catalogue! {
         native Some(SEE.rewrites(ToolResponse)), docker Some(SEE.rewrites(ToolResponse));
     /// A tool call has run.
     PostToolUse = "post_tool_use", Some(Tool),
-        native Some(SEE.blocks().rewrites(ToolResponse).context()), docker Some(SEE.blocks());
+        native Some(SEE.blocks().rewrites(ToolResponse).context()), docker Some(SEE.blocks()),
+        as [OllamaCli "PostToolUse", Ollm "post-tool-call"];
     /// A tool call has failed.
-    PostToolUseFailure = "post_tool_use_failure", Some(Tool), native Some(SEE.context()), docker None;
+    PostToolUseFailure = "post_tool_use_failure", Some(Tool), native Some(SEE.context()), docker None,
+        as [OllamaCli "PostToolUseFailure"];
     /// The model has finished its work; a block says "keep working".
-    Stop = "stop", None, native Some(SEE.blocks().context()), docker Some(SEE);
+    Stop = "stop", None, native Some(SEE.blocks().context()), docker Some(SEE),
+        as [OllamaCli "Stop"];
     /// The conversation no longer fits the model's window.
-    OnContextOverflow = "on_context_overflow", None, native Some(SEE.blocks()), docker None;
+    OnContextOverflow = "on_context_overflow", None, native Some(SEE.blocks()), docker None,
+        as [Ollm "on-context-overflow"];
     /// The conversation is about to be compacted.
     PreCompact = "pre_compact", Some(Source),
-        native Some(SEE.blocks().context()), docker Some(SEE.blocks().context());
+        native Some(SEE.blocks().context()), docker Some(SEE.blocks().context()),
+        as [OllamaCli "PreCompact"];
     /// The summary of a compaction is about to be written.
     BeforeCompaction = "before_compaction", Some(Reason),
         native Some(SEE.blocks().rewrites(Summary)), docker Some(SEE.blocks().rewrites(Summary));
     /// A compaction has been applied.
     AfterCompaction = "after_compaction", Some(Reason), native Some(SEE), docker Some(SEE);
     /// A subagent is about to start.
-    SubagentStart = "subagent_start", Some(Agent), native Some(SEE.blocks().context()), docker None;
+    SubagentStart = "subagent_start", Some(Agent), native Some(SEE.blocks().context()), docker None,
+        as [OllamaCli "SubagentStart"];
     /// A subagent has ended.
-    SubagentStop = "subagent_stop", Some(Agent), native Some(SEE), docker Some(SEE);
+    SubagentStop = "subagent_stop", Some(Agent), native Some(SEE), docker Some(SEE),
+        as [OllamaCli "SubagentStop"];
     /// The conversation moves to another agent.
     OnAgentSwitch = "on_agent_switch", Some(SwitchKind), native Some(SEE), docker Some(SEE);
     /// A skill is about to run.
     SkillTrigger = "skill_trigger", Some(Skill),
-        native Some(SEE.blocks().rewrites(SkillArgs).context()), docker None;
+        native Some(SEE.blocks().rewrites(SkillArgs).context()), docker None,
+        as [OllamaCli "SkillTrigger"];
     /// The agent waits for the user.
     OnUserInput = "on_user_input", None, native Some(SEE), docker Some(SEE);
     /// The user is told something.
-    Notification = "notification", Some(Level), native Some(SEE), docker Some(SEE);
+    Notification = "notification", Some(Level), native Some(SEE), docker Some(SEE),
+        as [OllamaCli "Notification"];
     /// Something has failed.
-    OnError = "on_error", None, native Some(SEE), docker Some(SEE);
+    OnError = "on_error", None, native Some(SEE), docker Some(SEE),
+        as [Ollm "on-error"];
     /// The cap on iterations is reached.
     OnMaxIterations = "on_max_iterations", None, native Some(SEE), docker Some(SEE);
     /// The user lets a session go on past its cap.
@@ -259,11 +291,14 @@ catalogue! {
     WorktreeCreate = "worktree_create", None,
         native Some(SEE.blocks().context()), docker Some(SEE.blocks().context());
     /// A watched file has changed.
-    OnFileChange = "on_file_change", Some(Path), native Some(SEE.context()), docker None;
+    OnFileChange = "on_file_change", Some(Path), native Some(SEE.context()), docker None,
+        as [Ollm "on-file-change"];
     /// A commit is about to be made.
-    OnGitCommit = "on_git_commit", Some(Branch), native Some(SEE.blocks().context()), docker None;
+    OnGitCommit = "on_git_commit", Some(Branch), native Some(SEE.blocks().context()), docker None,
+        as [Ollm "on-git-commit"];
     /// An event of the user's own, fired by name.
-    Custom = "custom", Some(Name), native Some(SEE.blocks().context()), docker None;
+    Custom = "custom", Some(Name), native Some(SEE.blocks().context()), docker None,
+        as [Ollm "custom"];
 }
 
 impl Event {
@@ -300,6 +335,28 @@ impl Event {
         CATALOGUE.iter().find(|spec| spec.name == name).map(|spec| spec.event)
     }
 
+    /// The name under `profile`; `None` where that profile has no such event.
+    ///
+    /// ```
+    /// use gatehook_events::{Event, Profile};
+    ///
+    /// assert_eq!(Event::PreToolUse.name_in(Profile::Ollm), Some("pre-tool-call"));
+    /// assert_eq!(Event::PreToolUse.name_in(Profile::OllamaCli), Some("PreToolUse"));
+    /// assert_eq!(Event::TurnStart.name_in(Profile::Ollm), None);
+    /// assert_eq!(Event::from_name_in(Profile::Ollm, "pre-tool-call"), Some(Event::PreToolUse));
+    /// ```
+    pub fn name_in(self, profile: Profile) -> Option<&'static str> {
+        if profile.spec().is_foreign {
+            return self.spec().names.iter().find(|(of, _)| *of == profile).map(|(_, name)| *name);
+        }
+        self.capabilities(profile).map(|_| self.name())
+    }
+
+    /// The event of this name under `profile`.
+    pub fn from_name_in(profile: Profile, name: &str) -> Option<Event> {
+        Event::all().find(|event| event.name_in(profile) == Some(name))
+    }
+
     /// All events that a configuration may name, in catalogue order.
     pub fn all() -> impl Iterator<Item = Event> {
         CATALOGUE.iter().map(|spec| spec.event).filter(|event| !event.is_lane())
@@ -314,6 +371,7 @@ impl Event {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::profile::PROFILES;
 
     #[test]
     fn each_row_stands_at_its_events_place() {
@@ -330,9 +388,21 @@ mod tests {
     }
 
     #[test]
+    fn ollama_cli_has_fourteen_events_and_ollm_twelve() {
+        for (profile, count) in [(Profile::OllamaCli, 14), (Profile::Ollm, 12)] {
+            assert_eq!(Event::all().filter(|event| event.capabilities(profile).is_some()).count(), count);
+            for event in Event::all() {
+                let name = event.name_in(profile);
+                assert_eq!(name.is_some(), event.capabilities(profile).is_some(), "{}", event.name());
+                assert_eq!(name.and_then(|name| Event::from_name_in(profile, name)), name.map(|_| event));
+            }
+        }
+    }
+
+    #[test]
     fn what_fails_closed_can_block() {
         for spec in CATALOGUE {
-            for capabilities in [spec.native, spec.docker_agent].into_iter().flatten() {
+            for capabilities in PROFILES.iter().filter_map(|row| spec.event.capabilities(row.profile)) {
                 assert!(capabilities.blocks || !capabilities.fails_closed, "{}", spec.name);
             }
         }

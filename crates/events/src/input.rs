@@ -73,6 +73,23 @@ const LLM_CALL: Scope = Scope::On(&[BeforeLlmCall, AfterLlmCall, PreInference, P
 const COMPACTION: Scope = Scope::On(&[BeforeCompaction, AfterCompaction]);
 const NOTICE: Scope = Scope::On(&[Notification, OnError, OnMaxIterations]);
 
+/// A field of a payload that holds what it cannot hold.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UnreadableField {
+    /// Its name.
+    pub name: String,
+    /// What is wrong with it.
+    pub cause: String,
+}
+
+impl std::fmt::Display for UnreadableField {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "field `{}` cannot be read: {}", self.name.escape_debug(), self.cause)
+    }
+}
+
+impl std::error::Error for UnreadableField {}
+
 macro_rules! input {
     ($( $(#[doc = $doc:literal])+ $name:ident: $type:ty = $json:literal, $scope:expr, $docker:literal; )+) => {
         /// What a hook is told about one event. See [`FIELDS`] for which event fills what.
@@ -283,6 +300,31 @@ impl Input {
             Subject::Branch => self.branch.as_deref(),
             Subject::Name => self.event_name.as_deref(),
         }
+    }
+
+    /// Reads a payload's fields, and says which of them cannot be read.
+    ///
+    /// ```
+    /// use gatehook_events::Input;
+    ///
+    /// let fields = |value: serde_json::Value| value.as_object().cloned().unwrap_or_default();
+    /// let input = Input::read(fields(serde_json::json!({"tool_name": "shell"})))?;
+    /// assert_eq!(input.tool_name.as_deref(), Some("shell"));
+    /// let error = Input::read(fields(serde_json::json!({"tool_name": 5}))).unwrap_err();
+    /// assert_eq!(error.name, "tool_name");
+    /// # Ok::<(), gatehook_events::input::UnreadableField>(())
+    /// ```
+    pub fn read(fields: Map<String, Value>) -> Result<Input, UnreadableField> {
+        let read = |fields: Map<String, Value>| serde_json::from_value::<Input>(Value::Object(fields));
+        read(fields.clone()).map_err(|error| {
+            // The error does not say which field it is about; each of them alone does.
+            let alone = |(name, value): (String, Value)| {
+                let error = read([(name.clone(), value)].into_iter().collect()).err()?;
+                Some(UnreadableField { name, cause: error.to_string() })
+            };
+            let unknown = UnreadableField { name: String::new(), cause: error.to_string() };
+            fields.into_iter().find_map(alone).unwrap_or(unknown)
+        })
     }
 
     /// The payload as JSON.

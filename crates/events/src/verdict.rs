@@ -69,6 +69,8 @@ pub enum FailureKind {
     NonzeroExit,
     /// It wrote more than it may.
     OutputTooLarge,
+    /// It said nothing where an answer is due.
+    NoReply,
     /// Its reply is no JSON.
     MalformedJson,
     /// Something follows its JSON reply.

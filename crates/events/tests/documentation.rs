@@ -7,12 +7,12 @@ use std::path::Path;
 
 use gatehook_events::catalogue::CATALOGUE;
 use gatehook_events::input::{FIELDS, Scope};
-use gatehook_events::profile::PROFILES;
-use gatehook_events::{Capabilities, Decides, Event};
+use gatehook_events::profile::{Failing, PROFILES, ProfileSpec};
+use gatehook_events::{Capabilities, Decides, Event, Profile};
 
 fn events_table() -> String {
     let mut table = String::from(
-        "| event | when | matcher selects | may block | rewrites | decides | context | docker-agent |\n|---|---|---|---|---|---|---|---|\n",
+        "| event | when | matcher selects | may block | rewrites | decides | context | docker-agent | Ollama CLI | OLLM CLI |\n|---|---|---|---|---|---|---|---|---|---|\n",
     );
     for spec in CATALOGUE.iter().filter(|spec| !spec.event.is_lane()) {
         let Some(native) = spec.native else { continue };
@@ -21,7 +21,7 @@ fn events_table() -> String {
         let there = spec.docker_agent.map_or("", |docker| if same_power(docker, native) { "same" } else { "narrower" });
         writeln!(
             table,
-            "| `{}` | {} | {subject} | {} | {rewrites} | {} | {} | {there} |",
+            "| `{}` | {} | {subject} | {} | {rewrites} | {} | {} | {there} | {} | {} |",
             spec.name,
             spec.doc.trim(),
             tick(native.blocks),
@@ -31,10 +31,16 @@ fn events_table() -> String {
                 Decides::Consent => "consent",
             },
             tick(native.context),
+            foreign_name(spec.event, Profile::OllamaCli),
+            foreign_name(spec.event, Profile::Ollm),
         )
         .unwrap();
     }
     table
+}
+
+fn foreign_name(event: Event, profile: Profile) -> String {
+    event.name_in(profile).map_or(String::new(), |name| format!("`{name}`"))
 }
 
 fn same_power(one: Capabilities, other: Capabilities) -> bool {
@@ -66,13 +72,21 @@ fn profiles_table() -> String {
             spec.name,
             spec.timeout_secs,
             spec.judge_timeout_secs,
-            if spec.blocks_on_failure { "blocks where it can" } else { "warns; blocks on what fails closed" },
+            failing(spec),
             if spec.lenient_replies { "are plain text" } else { "are failures" },
             if spec.first_rewrite_wins { "the first one replaces" } else { "each builds on the one before" },
         )
         .unwrap();
     }
     table
+}
+
+fn failing(spec: &ProfileSpec) -> String {
+    match spec.failing {
+        Failing::Blocks => "blocks where it can".to_owned(),
+        Failing::BlocksOn(events) => format!("blocks on {}, else warns", names(events)),
+        Failing::Warns => "warns; blocks on what fails closed".to_owned(),
+    }
 }
 
 fn names(events: &[Event]) -> String {

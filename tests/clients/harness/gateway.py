@@ -64,6 +64,18 @@ hooks:
   post_inference:
     - { type: builtin, command: block_patterns, args: ['\\d{3}-\\d{2}-\\d{4}'] }
 """
+    piecewise = "{ mode: window, size: 1, max_wait: 1ms, overlap: 0 }"
+    for verdict in ("later-deny", "later-ask", "allow", "spell"):
+        found[f"piecewise-{verdict}"] = {}, f"""
+hooks:
+  post_inference:
+    - {{ type: webhook, url: "{webhook}/{verdict}", timeout: 10s, stream: {piecewise} }}
+"""
+    found["post-spell"] = {}, f"""
+hooks:
+  post_inference:
+    - {{ type: webhook, url: "{webhook}/spell", timeout: 10s }}
+"""
     for verdict in ("deny", "ask", "modify"):
         found[f"tool-{verdict}"] = {}, f"""
 hooks:

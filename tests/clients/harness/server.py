@@ -1,6 +1,7 @@
 """An HTTP/1.1 server on a loopback port of its own, and the record of the requests it got."""
 
 import json
+import sys
 import threading
 from collections import defaultdict
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -18,7 +19,8 @@ class Record:
             body = json.loads(body)
         except ValueError:
             body = None
-        model = body.get("model") if isinstance(body, dict) else None
+        # By the name that routes give it, or that the native contract of hooks does.
+        model = body.get("model", body.get("model_id")) if isinstance(body, dict) else None
         headers = {name.lower(): value for name, value in handler.headers.items()}
         with self._lock:
             self._requests[model].append({"path": handler.path, "headers": headers, "body": body})
@@ -69,6 +71,10 @@ class Handler(BaseHTTPRequestHandler):
 class Server(ThreadingHTTPServer):
     daemon_threads = True
     request_queue_size = 128
+
+    def handle_error(self, request, client_address):
+        if not isinstance(sys.exception(), ConnectionError):  # A client may leave when it likes.
+            super().handle_error(request, client_address)
 
 
 def start(handler):

@@ -2,8 +2,8 @@
 
 `/api/*`, which llama.cpp does not speak, gets replies in the form that Ollama's API documents. Everything else goes
 to a real llama.cpp server, chosen by the first word of the model's name: `tool-…` calls a tool, `think-…` thinks
-first, any other answers with plain text. A stream for a `paused-…` model stops where the answer's number begins, and
-goes on when the test says so.
+first, `recorded-…` gets a recorded stream on any route, any other answers with plain text. A stream for a `paused-…`
+model stops where the answer's number begins, and goes on when the test says so.
 """
 
 import http.client
@@ -13,7 +13,7 @@ import threading
 import urllib.parse
 from collections import defaultdict
 
-from . import server
+from . import recorded, server
 from .models import ANSWER
 
 #: What a paused stream sends before it waits.
@@ -52,6 +52,13 @@ class Pauses:
 
     def go_on(self, model):
         self._go_on[model].set()
+
+    def between(self, model, pieces):
+        """The first piece, and the others once the test says so."""
+        yield pieces[0]
+        for piece in pieces[1:]:
+            self._go_on[model].wait(PATIENCE)
+            yield piece
 
     def within(self, model, chunks):
         """The frames of a stream; those from the answer's number on once the test says so."""
@@ -103,10 +110,18 @@ def start(record, llama_servers, pauses):
             self.forward("POST", body)
 
         def forward(self, method, body):
-            if self.path.startswith("/api/"):
+            asked = json.loads(body) if body else {}
+            if asked.get("model", "").startswith("recorded-"):
+                self.recorded(asked["model"])
+            elif self.path.startswith("/api/"):
                 self.replay(body)
             else:
                 self.proxy(method, body)
+
+        def recorded(self, model):
+            content_type, pieces = recorded.reply(self.path, model)
+            pieces = pauses.between(model, pieces) if ".paused." in model else pieces
+            self.answer_stream(200, content_type, pieces)
 
         def replay(self, body):
             found = ollama_reply(urllib.parse.urlsplit(self.path).path, body)

@@ -17,6 +17,18 @@ AGENT_MESSAGE = "The policy of these tests says so."
 CITY = "Rome"
 
 
+def spelt(text):
+    """`text` in another spelling: piece by piece it is the same as in one."""
+    return text.replace("e", "<é>").replace("o", "")
+
+
+def spelt_reply(call):
+    """What a hook says that rewrites all text, of an answer or a segment."""
+    if call.get("output_text"):
+        return 200, {"permission": "modify", "output_text": spelt(call["output_text"])}
+    return 200, {"permission": "allow"}
+
+
 def tool_reply(verdict):
     """What a hook says to a tool call, in the native contract."""
     if verdict == "modify":
@@ -26,10 +38,15 @@ def tool_reply(verdict):
 
 
 def reply(verdict, call):
-    """Status and body for one call of the hook. `number-VERDICT` is that verdict on what holds the answer's number."""
+    """Status and body for one call of the hook. `number-VERDICT` is that verdict on what holds the answer's number,
+    `later-VERDICT` on all segments but a text's first."""
     phase, _, rest = verdict.partition("-")
     if phase == "tool":
         return tool_reply(rest)
+    if verdict == "spell":
+        return spelt_reply(call)
+    if phase == "later":
+        verdict = rest if call.get("segment", {}).get("index") else "allow"
     if phase == "number":
         verdict = rest if ANSWER_SECRET in call.get("output_text", "") else "allow"
     if verdict == "unavailable":

@@ -19,7 +19,7 @@ use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::policy::{self, Reading};
 use crate::print::Printer;
-use crate::sample;
+use crate::sample::{self, SampleError};
 use crate::table::Table;
 
 /// How long observers, and what hooks left behind, may take to end.
@@ -186,7 +186,7 @@ fn event(name: &str) -> Result<Event, Failure> {
 fn input(args: &TestArgs, event: Event) -> Result<Input, Failure> {
     let mut input = match &args.input {
         Some(path) => given(path)?,
-        None => sample::sample(event),
+        None => gatehook_events::sample::sample(event),
     };
     if let Some(tool) = &args.tool {
         input.insert("tool_name".to_owned(), json!(tool));
@@ -197,7 +197,7 @@ fn input(args: &TestArgs, event: Event) -> Result<Input, Failure> {
     for assignment in &args.set {
         sample::set(&mut input, event, assignment)?;
     }
-    Ok(sample::read(input)?)
+    Ok(Input::read(input).map_err(SampleError::from)?)
 }
 
 /// What a file or standard input says of an event.

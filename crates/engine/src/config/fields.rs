@@ -40,7 +40,7 @@ const CACHE_WORDS: &[&str] = &words(&CACHE);
 const METHOD_WORDS: &[&str] = &words(&METHOD);
 pub(crate) const TYPE_WORDS: &[&str] = &words(&TYPE);
 const ENV_POLICY_WORDS: &[&str] = &words(&ENV_POLICY);
-pub(crate) const PROFILE_WORDS: &[&str] = &["native", "docker-agent", "docker-agent@v1.58"];
+pub(crate) const PROFILE_WORDS: &[&str] = &gatehook_events::profile::NAMES;
 
 const ENV_POLICY_SHAPE: Shape = Shape::WordOrTexts(ENV_POLICY_WORDS, "only");
 

@@ -53,6 +53,7 @@ pub(crate) fn judge(event: Event, draft: &Draft<'_>, options: &ReadOptions<'_>) 
     let workspace = options.source == Source::Workspace;
     let env_policy = draft.env_policy.clone().or_else(|| options.defaults.env_policy.clone());
     Some(HookDefinition {
+        version: None,
         name: draft.name.filter(|name| !name.is_empty()).map(str::to_owned),
         profile: draft.profile,
         handler: handler?,

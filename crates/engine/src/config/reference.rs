@@ -44,7 +44,7 @@ pub(crate) fn environment(draft: &Draft<'_>, options: &ReadOptions<'_>) -> Optio
                 Some(Err(_)) => Some(Ok(String::new())),
                 found => found,
             }),
-            Profile::DockerAgentV158 => Ok(text.clone()),
+            Profile::DockerAgentV158 | Profile::OllamaCli | Profile::Ollm => Ok(text.clone()),
         };
         match value {
             Ok(value) => drop(variables.insert(name.clone(), value)),

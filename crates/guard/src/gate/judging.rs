@@ -67,6 +67,10 @@ impl Judging {
     pub(super) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Heard> {
         self.run.as_mut().poll(cx).map(Heard)
     }
+
+    pub(super) fn is_of_a_last_segment(&self) -> bool {
+        matches!(&self.what, What::Segment { show, .. } if show.last)
+    }
 }
 
 /// The same work in another place.

@@ -247,7 +247,7 @@ impl Gate {
         // What waits for the whole waits for all of it: each choice, and each call. And the end leaves when whoever keeps a
         // record has the answer, and those who look on in the background have it before them.
         let waits = self.policy.observed || self.policy.waits_for_the_whole();
-        if self.outcome.is_some() || (waits && self.at_end() && !self.finished) {
+        if self.outcome.is_some() || (waits && self.at_end() && !self.finished) || self.awaits_a_last_segment() {
             return None;
         }
         if !self.committed && !self.finished && !self.relay.speaks() {
@@ -257,6 +257,13 @@ impl Gate {
         self.committed |= bytes.is_some();
         self.empty = self.finished && bytes.is_none();
         bytes
+    }
+
+    /// Whether hooks have yet to say what they make of a text's end. It may have brought nothing new, but what it brings
+    /// (the stop reason, the usage) must not have left when they refuse it.
+    fn awaits_a_last_segment(&self) -> bool {
+        let judges = self.judging.as_ref().is_some_and(Judging::is_of_a_last_segment);
+        judges || self.passages.iter().any(Passage::owes_a_last_segment)
     }
 
     /// The status line has left: from now on a refusal ends the stream as its protocol does. Taking bytes says so too.

@@ -197,6 +197,11 @@ impl Passage {
         }
     }
 
+    /// Whether hooks that see windows have yet to be shown the end.
+    pub(super) fn owes_a_last_segment(&self) -> bool {
+        self.held == Held::Window && self.over && !self.told
+    }
+
     /// When what has come must be shown, full window or not.
     pub(super) fn deadline(&self, policy: &Policy) -> Option<Instant> {
         let waits = self.held == Held::Window && self.settled > self.judged;

@@ -22,7 +22,7 @@ use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::sync::{Arc, LazyLock};
 
-use bytes::{Bytes, BytesMut};
+use bytes::BytesMut;
 use gatehook_events::FailureKind;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
@@ -80,7 +80,8 @@ impl HandlerFactory for CommandFactory {
             Some(written) => env.working_dir.join(written),
             None => env.working_dir.clone(),
         };
-        Ok(Arc::new(CommandHandler { program, env: hook_env, working_dir, slots: Arc::clone(&self.slots) }))
+        let (own, slots) = (definition.env.clone(), Arc::clone(&self.slots));
+        Ok(Arc::new(CommandHandler { program, env: hook_env, own, working_dir, slots }))
     }
 }
 
@@ -88,6 +89,8 @@ impl HandlerFactory for CommandFactory {
 struct CommandHandler {
     program: Program,
     env: BTreeMap<String, String>,
+    /// Variables of its definition, which stand before those of its contract.
+    own: BTreeMap<String, String>,
     working_dir: PathBuf,
     slots: Arc<Semaphore>,
 }
@@ -107,7 +110,7 @@ impl CommandHandler {
             kind = &mut stop => return Err(HandlerError::new(kind, describe(kind))),
             slot = Arc::clone(&self.slots).acquire_owned() => slot.map_err(|_| not_started("no place for a process"))?,
         };
-        let mut process = self.start(call.payload.line(call.input)?, slot)?;
+        let mut process = self.start(call, slot)?;
         let failure = tokio::select! {
             biased;
             kind = &mut stop => kind,
@@ -121,12 +124,15 @@ impl CommandHandler {
         Err(HandlerError { kind: failure, message: describe(failure).to_owned(), stderr })
     }
 
-    fn start(&self, line: Bytes, slot: OwnedSemaphorePermit) -> Result<Process, HandlerError> {
+    fn start(&self, call: HookCall<'_>, slot: OwnedSemaphorePermit) -> Result<Process, HandlerError> {
+        let line = call.payload.line(call.input)?;
         let mut command = Command::new(&self.program.path);
         command
             .args(&self.program.args)
             .env_clear()
             .envs(&self.env)
+            .envs(call.payload.environment(call.input))
+            .envs(&self.own)
             .current_dir(&self.working_dir)
             .process_group(0)
             .stdin(Stdio::piped())

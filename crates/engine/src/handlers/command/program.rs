@@ -38,7 +38,7 @@ impl Program {
         if std::iter::once(command).chain(args).any(|text| text.contains('\0')) {
             return Err(wrong("command", "it contains a NUL character", "remove it"));
         }
-        if definition.shell {
+        if definition.shell && shell != Shell::None {
             return Ok(Self { path: shell_path(shell, env), args: vec!["-c".to_owned(), command.clone()] });
         }
         let found = if command.contains('/') {
@@ -63,7 +63,7 @@ fn wrong(field: &'static str, message: &str, help: &str) -> DefinitionError {
 
 fn shell_path(shell: Shell, env: &HandlerEnv) -> PathBuf {
     let users = match shell {
-        Shell::Posix => None,
+        Shell::Posix | Shell::None => None,
         Shell::Users => env.env.get("SHELL").filter(|path| !path.is_empty()),
     };
     let Some(name) = users else { return POSIX_SHELL.into() };

@@ -1,5 +1,6 @@
 use std::time::Duration;
 
+use bytes::Bytes;
 use gatehook_events::{Event, Input};
 use rustix::process::{Pid, WaitId, WaitIdOptions, waitid};
 use tokio::time::Instant;

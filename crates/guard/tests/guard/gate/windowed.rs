@@ -69,6 +69,33 @@ async fn hooks_are_told_of_the_end_even_if_all_text_was_judged_before() {
 }
 
 #[tokio::test]
+async fn an_end_that_is_refused_has_not_left_even_if_all_text_has() {
+    for &route in ROUTES {
+        let say = |input: &Input| {
+            let last = input.segment.is_some_and(|segment| segment.final_);
+            Ok(last.then(|| Output { permission: Some(Permission::Deny), ..Output::default() }))
+        };
+        let exchange = Exchange::from(World::new().hook_with(Event::PostInference, "", window(4, 0, 0), say));
+        let (mut gate, mut came) = (gate(&exchange, route).await.unwrap(), Came::default());
+        for frame in frames(route, &[text("said")]) {
+            gate.push(frame.into());
+            // A host takes what there is before hooks have had time to answer.
+            while let Some(bytes) = gate.take() {
+                came.bytes.extend_from_slice(&bytes);
+            }
+            drain(&mut gate, &mut came).await;
+        }
+        gate.end(UpstreamEnd::Over);
+        finish(&mut gate, &mut came).await;
+        assert_eq!(texts(&exchange), ["said", ""], "{route:?}");
+        assert_eq!(came.refusal.as_ref().map(|refusal| refusal.kind), Some(ErrorKind::Denied), "{route:?}");
+        let gathered = gather(route, &came.bytes);
+        assert_eq!((&*gathered.text, gathered.over), ("said", true), "{route:?}");
+        assert!(came.text().contains("\"hook\""), "{route:?}: {}", came.text());
+    }
+}
+
+#[tokio::test]
 async fn what_is_judged_has_left_before_the_next_segment_is_full() {
     let world = World::new().hook_with(Event::PostInference, "", window(4, 0, 0), |_| Ok(None));
     let (_, came, _) = stream(world, Route::ChatCompletions, &["ab", "cd", "ef", "gh"].map(text)).await;

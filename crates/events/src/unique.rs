@@ -3,19 +3,20 @@
 use std::cell::RefCell;
 use std::fmt;
 
-use gatehook_events::FailureKind;
 use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Number, Value};
 
+use crate::verdict::FailureKind;
+
 /// The first key that stood twice in what was read.
-pub(crate) type Repeated = RefCell<Option<String>>;
+pub type Repeated = RefCell<Option<String>>;
 
 /// Reads any value. The last of two equal keys counts; who does not want that asks `Repeated`.
 #[derive(Clone, Copy)]
-pub(crate) struct Unique<'a>(pub(crate) &'a Repeated);
+pub struct Unique<'a>(pub &'a Repeated);
 
 /// Reads a text that must be one value with unique keys, or says what kind of failure it is.
-pub(crate) fn parse(text: &[u8]) -> Result<Value, FailureKind> {
+pub fn parse(text: &[u8]) -> Result<Value, FailureKind> {
     let repeated = Repeated::default();
     let mut reader = serde_json::Deserializer::from_slice(text);
     let value = Unique(&repeated).deserialize(&mut reader).map_err(|_| FailureKind::MalformedJson)?;

@@ -1,0 +1,93 @@
+//! A sample input for any event, to try hooks with.
+
+use serde_json::{Map, Value, json};
+
+use crate::catalogue::Event;
+use crate::input::FIELDS;
+
+/// What a field holds in a sample; fields that are not here are left out.
+fn field(name: &str) -> Option<Value> {
+    Some(match name {
+        "schema_version" => json!(1),
+        "session_id" => json!("sample-session"),
+        "timestamp" => json!("2026-01-01T00:00:00Z"),
+        "agent_name" => json!("root"),
+        "model_id" => json!("llama3"),
+        "tool_name" => json!("shell"),
+        "tool_use_id" => json!("call_1"),
+        "tool_input" => json!({"cmd": "ls"}),
+        "tool_category" => json!("shell"),
+        "plane" => json!("agent"),
+        "tool_response" => json!("README.md"),
+        "success" | "stream" => json!(name == "success"),
+        "duration" => json!(0.25),
+        "approval_decision" => json!("allow"),
+        "approval_source" => json!("user_approved"),
+        "operation" => json!("run a command"),
+        "error" => json!("no such file"),
+        "error_kind" => json!("not_found"),
+        "request_id" => json!("00000000-0000-4000-8000-000000000000"),
+        "route" => json!("/v1/chat/completions"),
+        "messages" => json!([{"role": "user", "content": "Say hello."}]),
+        "options" => json!({"temperature": 0.7}),
+        "output_text" | "stop_response" => json!("Hello."),
+        "done_reason" => json!("stop"),
+        "usage" => json!({"input_tokens": 12, "output_tokens": 3}),
+        "iteration" => json!(1),
+        "last_user_message" | "prompt" => json!("Say hello."),
+        "steering_messages" => json!(["Be brief."]),
+        "trigger" => json!("init"),
+        "source" => json!("startup"),
+        "reason" => json!("normal"),
+        "summary" => json!("The user said hello."),
+        "input_tokens" => json!(1200),
+        "output_tokens" => json!(300),
+        "context_limit" => json!(8192),
+        "compaction_reason" => json!("threshold"),
+        "parent_session_id" => json!("sample-parent"),
+        "notification_level" => json!("warning"),
+        "notification_message" => json!("Something needs attention."),
+        "from_agent" => json!("root"),
+        "to_agent" => json!("researcher"),
+        "agent_switch_kind" => json!("handoff"),
+        "previous_max_iterations" => json!(10),
+        "new_max_iterations" => json!(20),
+        "skill_name" => json!("review"),
+        "skill_args" => json!("--brief"),
+        "file" => json!("src/main.rs"),
+        "changes" => json!({"type": "modified", "size": 120, "timestamp": "2026-01-01T00:00:00Z"}),
+        "files" => json!(["src/main.rs"]),
+        "message" => json!("Say hello"),
+        "branch" => json!("main"),
+        "event_name" => json!("sample"),
+        "data" => json!({}),
+        "worktree_path" => json!("/tmp/worktree"),
+        "worktree_branch" => json!("sample"),
+        "worktree_source_dir" => json!("/tmp/checkout"),
+        _ => return None,
+    })
+}
+
+/// A sample input of `event`, as JSON.
+pub fn sample(event: Event) -> Map<String, Value> {
+    let fields = FIELDS.iter().filter(|row| row.is_on(event));
+    let mut input: Map<String, Value> =
+        fields.filter_map(|row| Some((row.name.to_owned(), field(row.name)?))).collect();
+    if event == Event::OnError {
+        input.insert("error".to_owned(), json!({"message": "connection refused", "code": "ECONNREFUSED"}));
+    }
+    input
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::input::Input;
+
+    #[test]
+    fn every_event_has_a_sample_that_can_be_read() {
+        for event in Event::all() {
+            Input::read(sample(event)).unwrap_or_else(|error| panic!("{}: {error}", event.name()));
+        }
+    }
+}

@@ -1,0 +1,212 @@
+"""Streams as servers have sent them, through the SDKs' own stream helpers, times each verdict.
+
+What an SDK makes of a stream without a gateway says what it has to make of it with one.
+"""
+
+import functools
+import urllib.request
+
+import pytest
+from conftest import STACK, Seen
+from recorded import SAID, SDKS, hear
+from test_streams import STREAMS as HELPERS
+
+#: What the SDK leaves out without a word: text in parts.
+UNHEARD = {("/v1/chat/completions", "mistral-parts")}
+
+CUTS = ("whole", "frames", "crumbs")
+STREAMS = [(stream["route"], stream["name"], stream.get("response")) for stream in STACK["recorded"]]
+CALLERS = [stream for stream, told in zip(STREAMS, STACK["recorded"], strict=True) if told["calls"]]
+STOPS = {helper.route: helper.stops for helper in HELPERS}
+PLAIN_STOPS = {"tool_calls": "stop", "function_call": "stop", "tool_use": "end_turn"}
+
+
+def each(streams):
+    return pytest.mark.parametrize("stream", streams, ids=lambda stream: f"{stream[0]}-{stream[1]}")
+
+
+every_stream, every_caller = each(STREAMS), each(CALLERS)
+
+
+def listen(stream, scenario, cut, heard=None):
+    """What the SDK hears of a stream; `scenario` None is without a gateway."""
+    route, name, _ = stream
+    client, headers = client_of(route, scenario)
+    seen = heard or Seen(f"recorded-{name}.{cut}.")
+    before = len(headers)
+    go_on = (lambda: urllib.request.urlopen(f"{STACK['records']}/go-on/{seen.model}").close()) if heard else None
+    found = hear(SDKS[route], client, seen.model, *filter(None, [go_on]))
+    assert len(headers) == before + 1, "it was asked again"
+    return found
+
+
+@functools.cache
+def client_of(route, scenario):
+    sdk = SDKS[route]
+    client = sdk.client(STACK["gateways"][scenario] if scenario else STACK["upstream"])
+    return client, sdk.headers
+
+
+@functools.cache
+def direct(stream_place):
+    return listen(STREAMS[stream_place], None, "whole")
+
+
+def without_gateway(stream):
+    return direct(STREAMS.index(stream))
+
+
+def whole(stream):
+    """What the SDK is to be told where nobody changes anything; None where it cannot read such a stream. One of
+    `/v1/responses` that leaves out what the SDK wants says all of it in its last event."""
+    route, _, response = stream
+    heard = without_gateway(stream)
+    if response and response["status"] == "completed":
+        return {"choices": SDKS[route].choices(response), "error": None}
+    return heard.told if heard.error is None or isinstance(heard.error, SAID) else None
+
+
+def to_change(stream):
+    """The same, where more can be asked than that nothing changes."""
+    told = None if stream[:2] in UNHEARD else whole(stream)
+    if told is None:
+        pytest.skip("this SDK cannot read it")
+    return told
+
+
+def spelt(text):
+    return text.replace("e", "<é>").replace("o", "")
+
+
+def texts(choice, *kinds):
+    return "".join(block[1] for block in choice["blocks"] if block[0] in kinds)
+
+
+def others(choice):
+    return [block for block in choice["blocks"] if block[0] not in ("text", "refusal")], choice["stop"]
+
+
+def is_call(block):
+    return block[0] in ("call", "server call")
+
+
+def called(told):
+    return [block for choice in told["choices"] for block in choice["blocks"] if is_call(block)]
+
+
+@every_stream
+@pytest.mark.parametrize("place, scenario", enumerate(["none", "post-allow", "piecewise-allow"]))
+def test_what_is_allowed_is_heard_as_without_a_gateway(stream, place, scenario):
+    heard = listen(stream, scenario, CUTS[(place + STREAMS.index(stream)) % len(CUTS)])
+    told, without = whole(stream), without_gateway(stream)
+    if told in (None, without.told):
+        assert (heard.told, heard.message) == (without.told, without.message)
+    else:
+        assert heard.told == told
+        assert heard.message["deltas"] == "".join(texts(choice, "text") for choice in told["choices"])
+
+
+@every_stream
+@pytest.mark.parametrize("verdict, status", [("deny", 400), ("ask", 403)])
+def test_a_refusal_of_the_whole_is_a_plain_error(stream, verdict, status):
+    sdk = SDKS[stream[0]]
+    heard = listen(stream, f"post-{verdict}", CUTS[STREAMS.index(stream) % len(CUTS)])
+    assert isinstance(heard.error, sdk.errors[status]) and sdk.status(heard.error) == status
+    assert sdk.text(heard.error) == STACK["user_message"]
+    assert not any(choice["blocks"] for choice in heard.told["choices"])
+
+
+@every_stream
+@pytest.mark.parametrize("verdict", ["deny", "ask"])
+def test_a_refusal_in_mid_stream_ends_it_with_what_was_let_go(stream, verdict):
+    route, name, _ = stream
+    told = to_change(stream)
+    seen = Seen(f"recorded-{name}.paused.")
+    heard = listen(stream, f"piecewise-later-{verdict}", "paused", seen)
+    shown = [call["body"] for call in seen.webhook()]
+    if not any(body["segment"]["index"] for body in shown):
+        assert heard.told == told
+        return
+    let_go, choices = first_segments(shown), heard.told["choices"]
+    for choice, unchanged in zip(choices, told["choices"]):
+        assert said_by_model(choice) in ["", *let_go["text"]]
+        assert texts(choice, "thinking") in ["", *let_go["thinking"]]
+        if unchanged["blocks"]:  # A response that failed does not repeat what it had said.
+            assert texts(unchanged, "text", "refusal").startswith(said_by_model(choice))
+        assert texts(unchanged, "thinking").startswith(texts(choice, "thinking"))
+        assert {block[1] for block in choice["blocks"] if block[0].endswith("call")} <= let_go["call"]
+    first = next((block[0] for choice in told["choices"] for block in choice["blocks"]), "text")
+    if first in ("text", "thinking"):  # The upstream went on only when this had been heard.
+        assert any(texts(choice, first) for choice in choices)
+    assert heard.error is None
+    assert STOPS[route]["refused"] in [flat(choice["stop"]) for choice in choices]
+    if route in ("/v1/chat/completions", "/v1/responses"):
+        assert any(texts(choice, "refusal").endswith(STACK["user_message"]) for choice in choices)
+    if route == "/v1/responses":
+        assert heard.message["deltas"] == "".join(texts(choice, "text", "refusal") for choice in choices)
+
+
+def first_segments(shown):
+    """What the hook let go: of each text its first segment, and calls by name."""
+    found = {"text": set(), "thinking": set(), "call": set()}
+    for body in shown:
+        if body["segment"]["index"] == 0:
+            found["text"].add(body.get("output_text", ""))
+            found["thinking"].add(body.get("output_thinking", ""))
+            found["call"] |= {call["function"]["name"] for call in body.get("tool_calls", [])}
+    return found
+
+
+def said_by_model(choice):
+    """Its text and its own refusal, without what the gateway says."""
+    return texts(choice, "text", "refusal").removesuffix(STACK["user_message"])
+
+
+def flat(stop):
+    return stop[0] if isinstance(stop, list) else stop
+
+
+@every_stream
+@pytest.mark.parametrize("scenario, cut", [("post-spell", "frames"), ("piecewise-spell", "crumbs")])
+def test_a_rewritten_answer_is_heard_rewritten(stream, scenario, cut):
+    told = to_change(stream)
+    heard = listen(stream, scenario, cut)
+    assert heard.told["error"] == told["error"]
+    for choice, unchanged in zip(heard.told["choices"], told["choices"], strict=True):
+        assert texts(choice, "text", "refusal") == spelt(texts(unchanged, "text", "refusal"))
+        assert others(choice) == others(unchanged)
+    without = without_gateway(stream)
+    if stream[0] == "/v1/responses" and told == without.told:
+        assert heard.message["deltas"] == spelt(without.message["deltas"])
+
+
+@every_caller
+@pytest.mark.parametrize("cut", ["frames", "crumbs"])
+def test_a_denied_tool_call_is_never_heard(stream, cut):
+    told = to_change(stream)
+    assert called(told)
+    heard = listen(stream, "tool-deny", cut)
+    gone = lambda block: is_call(block) or str(block[1]).endswith("_tool_result")
+    for choice, unchanged in zip(heard.told["choices"], told["choices"], strict=True):
+        assert choice["blocks"] == [block for block in unchanged["blocks"] if not gone(block)]
+        stop = unchanged["stop"]
+        assert choice["stop"] == (stop if isinstance(stop, list) else PLAIN_STOPS.get(stop, stop))
+    assert heard.told["error"] == told["error"]
+
+
+@every_caller
+@pytest.mark.parametrize("cut", ["frames", "crumbs"])
+def test_a_rewritten_tool_call_is_heard_rewritten(stream, cut):
+    told = to_change(stream)
+    assert called(told)
+    heard = listen(stream, "tool-modify", cut)
+    if any(not isinstance(call[2], dict) for call in called(told)):
+        # Neither what a server has run nor free text takes other arguments.
+        refused = STOPS[stream[0]]["refused"] in [flat(choice["stop"]) for choice in heard.told["choices"]]
+        assert heard.error is not None or refused
+        return
+    rewrite = lambda block: [*block[:2], block[2] | {"city": STACK["city"]}] if block[0] == "call" else block
+    for choice, unchanged in zip(heard.told["choices"], told["choices"], strict=True):
+        assert choice["blocks"] == [rewrite(block) for block in unchanged["blocks"]]
+        assert choice["stop"] == unchanged["stop"]
+    assert heard.told["error"] == told["error"]
