@@ -1,13 +1,17 @@
 //! A hook as it was configured and checked: what runs, when, and what its failure means.
 
+mod webhook;
+
 use std::collections::BTreeMap;
-use std::fmt;
+use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
 use gatehook_events::{Event, Profile};
 use serde_json::{Map, Value};
+
+pub use webhook::{Contract, Mapping, ReplyRules, RewriteFrom, Rule, Test, WebhookDefinition};
 
 /// All hooks in force, in configuration order.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -89,6 +93,10 @@ impl HooksConfig {
 pub enum HandlerDefinition {
     /// A process.
     Command(CommandDefinition),
+    /// A process that lives on, and answers one event after another.
+    Worker(WorkerDefinition),
+    /// A Python function.
+    Python(PythonDefinition),
     /// An HTTP request.
     Webhook(WebhookDefinition),
     /// A function of the engine or of its embedder.
@@ -131,39 +139,57 @@ pub struct ModelDefinition {
     pub schema: String,
 }
 
-/// An HTTP request for each event. Its `Debug` shows neither the address nor the values of headers.
-#[derive(Clone, PartialEq)]
-pub struct WebhookDefinition {
-    /// Where to; user information in it is never logged.
-    pub url: String,
-    /// `POST` by default.
-    pub method: String,
-    /// Extra headers, in order, values resolved.
-    pub headers: Vec<(String, String)>,
-    /// The shape of request and reply.
-    pub contract: Contract,
+/// A process that reads a line and writes a line for each event.
+#[derive(Debug, Clone, PartialEq)]
+pub struct WorkerDefinition {
+    /// What is started.
+    pub command: CommandDefinition,
+    /// How many such processes there may be.
+    pub workers: NonZeroUsize,
+    /// How many events one of them is given before it has answered the first.
+    pub max_in_flight: NonZeroUsize,
+    /// How long one may stand idle; zero is for ever.
+    pub idle_timeout: Duration,
 }
 
-impl fmt::Debug for WebhookDefinition {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let headers: Vec<&str> = self.headers.iter().map(|(name, _)| name.as_str()).collect();
-        let (method, contract) = (&self.method, &self.contract);
-        f.debug_struct("WebhookDefinition")
-            .field("method", method)
-            .field("headers", &headers)
-            .field("contract", contract)
-            .finish_non_exhaustive()
+impl WorkerDefinition {
+    /// Default of `idle_timeout`.
+    pub const IDLE_TIMEOUT: Duration = Duration::from_secs(600);
+
+    /// One process, one event at a time.
+    pub fn new(command: CommandDefinition) -> Self {
+        let one = NonZeroUsize::MIN;
+        Self { command, workers: one, max_in_flight: one, idle_timeout: Self::IDLE_TIMEOUT }
     }
 }
 
-/// The shape of a webhook's request and reply.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Contract {
-    /// The payload as it is; the reply as a command hook would print it.
-    #[default]
-    Native,
-    /// The Ollama inference webhooks.
-    Ollama,
+/// A Python function that is called with each event.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PythonDefinition {
+    /// `package.module`, or a file's path as in `.gatehook/guard.py`. Without `function`, `package.module.function`.
+    pub module: String,
+    /// The function's name in it.
+    pub function: Option<String>,
+    /// The interpreter, a name or a path; `None` is that of `VIRTUAL_ENV`, else `python3` on `PATH`.
+    pub python: Option<String>,
+    /// How many interpreters there may be.
+    pub workers: NonZeroUsize,
+    /// How long one may stand idle; zero is for ever.
+    pub idle_timeout: Duration,
+}
+
+impl PythonDefinition {
+    /// A function of a module, with up to two interpreters, no more than there are processors.
+    pub fn new(module: &str, function: Option<&str>) -> Self {
+        let processors = std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
+        Self {
+            module: module.to_owned(),
+            function: function.map(str::to_owned),
+            python: None,
+            workers: processors.min(NonZeroUsize::MIN.saturating_add(1)),
+            idle_timeout: WorkerDefinition::IDLE_TIMEOUT,
+        }
+    }
 }
 
 /// What the failure of a hook means.
@@ -417,6 +443,8 @@ impl HandlerDefinition {
     pub fn kind(&self) -> &str {
         match self {
             HandlerDefinition::Command(_) => "command",
+            HandlerDefinition::Worker(_) => "worker",
+            HandlerDefinition::Python(_) => "python",
             HandlerDefinition::Webhook(_) => "webhook",
             HandlerDefinition::Builtin { .. } => "builtin",
             HandlerDefinition::Model(_) => "model",

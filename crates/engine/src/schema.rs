@@ -4,7 +4,7 @@ use gatehook_events::input::{FIELDS, Scope};
 use gatehook_events::{Event, Profile};
 use serde_json::{Map, Value, json};
 
-use crate::config::fields::{BUILTIN, COMMAND, FILE, GROUP, HOOK, MODEL, TYPE, WEBHOOK};
+use crate::config::fields::{BUILTIN, COMMAND, FILE, GROUP, HOOK, MODEL, PYTHON, TYPE, WEBHOOK, WORKER};
 use crate::config::{Field, Shape};
 
 const DIALECT: &str = "https://json-schema.org/draft/2020-12/schema";
@@ -12,8 +12,14 @@ const DIALECT: &str = "https://json-schema.org/draft/2020-12/schema";
 const DURATION: &str = r"^(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:ns|us|µs|μs|ms|s|m|h)(?:(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:ns|us|µs|μs|ms|s|m|h))*$";
 
 /// What each type of hook must have.
-const REQUIRED: &[(&str, &[&str])] =
-    &[(COMMAND, &["command"]), (WEBHOOK, &["url"]), (BUILTIN, &["command"]), (MODEL, &["model", "prompt"])];
+const REQUIRED: &[(&str, &[&str])] = &[
+    (COMMAND, &["command"]),
+    (WORKER, &["command"]),
+    (PYTHON, &["module"]),
+    (WEBHOOK, &["url"]),
+    (BUILTIN, &["command"]),
+    (MODEL, &["model", "prompt"]),
+];
 
 /// A native configuration file, as far as the engine reads it. Callers add their sections to `properties`.
 pub fn configuration() -> Value {
@@ -174,7 +180,7 @@ fn shape(shape: Shape) -> Value {
     match shape {
         Shape::Bool => json!({ "type": "boolean" }),
         Shape::Integer => json!({ "type": "integer", "minimum": 0 }),
-        Shape::Number => json!({ "type": "number", "minimum": 0 }),
+        Shape::Number => json!({ "type": "number" }),
         Shape::Text => json!({ "type": "string" }),
         Shape::Duration => json!({ "anyOf": [
             { "type": "number", "exclusiveMinimum": 0 },
@@ -184,10 +190,9 @@ fn shape(shape: Shape) -> Value {
         Shape::Texts => texts(),
         Shape::TextMap => map_of(json!({ "type": ["string", "number", "boolean"] })),
         Shape::PatternMap => map_of(json!({ "type": "string", "format": "regex" })),
-        Shape::SecretMap => map_of(json!({ "anyOf": [
-            { "type": "string" },
-            { "type": "object", "properties": { "file": { "type": "string" } }, "required": ["file"], "additionalProperties": false },
-        ] })),
+        Shape::NumberMap => map_of(json!({ "type": "number" })),
+        Shape::SecretMap => map_of(secret()),
+        Shape::Secrets => json!({ "anyOf": [secret(), { "type": "array", "items": secret() }] }),
         Shape::WordOrTexts(words, key) => json!({ "anyOf": [
             { "enum": words },
             { "type": "object", "properties": { key: texts() }, "required": [key], "additionalProperties": false },
@@ -196,8 +201,17 @@ fn shape(shape: Shape) -> Value {
         Shape::Tables(fields) => json!({ "type": "array", "items": section(fields) }),
         Shape::NamedTables(fields) => map_of(section(fields)),
         Shape::Hooks => json!({ "$ref": "#/$defs/hooks" }),
-        Shape::Any => json!({}),
+        Shape::Any | Shape::Json => json!({}),
     }
+}
+
+/// Text, or a file that holds it.
+fn secret() -> Value {
+    let file = json!({ "file": { "type": "string" } });
+    json!({ "anyOf": [
+        { "type": "string" },
+        { "type": "object", "properties": file, "required": ["file"], "additionalProperties": false },
+    ] })
 }
 
 fn map_of(values: Value) -> Value {

@@ -36,13 +36,15 @@ CRUMBS = (1, 2, 3, 5, 8, 13, 1, 21)
 
 
 def streams():
-    """Route and name of each stream, and whether tools are called in it; of `/v1/responses` the response that stands in
-    its last event, if one does."""
+    """Route and name of each stream, whether deltas of text or thinking and whether calls come in it; of
+    `/v1/responses` the response that stands in its last event, if one does."""
     found = []
     for route, folder in FOLDERS.items():
         for file in sorted((BODIES / folder).glob("stream-*.txt")):
             body = file.read_text()
-            stream = {"route": route, "name": file.stem.removeprefix("stream-"), "calls": bool(CALLS.search(body))}
+            stream = {"route": route, "name": file.stem.removeprefix("stream-")}
+            stream["speaks"] = bool(SAYS_BY_TYPE.get(route, SAYS).search(body.encode()))
+            stream["calls"] = bool(CALLS.search(body))
             if route == "/v1/responses":
                 stream["response"] = response(body)
             found.append(stream)
@@ -63,14 +65,13 @@ def response(body):
 
 
 def reply(route, model):
-    """Content type and pieces of the stream that a model's name asks for; where its CUT is `paused` the first two
-    pieces are what comes before the pause and after it."""
+    """Content type and pieces of the stream that a model's name asks for, and whether to wait behind the first one."""
     name, cut, _ = model.removeprefix("recorded-").split(".")
     body = (BODIES / FOLDERS[route] / f"stream-{name}.txt").read_bytes()
     native = route.startswith("/api/")
     content_type = "application/x-ndjson" if native else "text/event-stream; charset=utf-8"
     frames = [frame for frame in (LINE if native else FRAME).findall(body) if frame]
-    return content_type, list(CUTS[cut](frames, SAYS_BY_TYPE.get(route, SAYS)))
+    return content_type, list(CUTS[cut](frames, SAYS_BY_TYPE.get(route, SAYS))), cut in ("paused", "torn")
 
 
 def crumbs(frames, _says):
@@ -87,9 +88,16 @@ def paused(frames, says):
     return [piece for piece in (b"".join(frames[:at]), b"".join(frames[at:])) if piece]
 
 
+def torn(frames, says):
+    """As `paused`, but the last piece breaks off in its middle."""
+    *begun, rest = paused(frames, says)
+    return [*begun, rest[: len(rest) * 2 // 3]]
+
+
 CUTS = {
     "whole": lambda frames, _: [b"".join(frames)],
     "frames": lambda frames, _: frames,
     "crumbs": crumbs,
     "paused": paused,
+    "torn": torn,
 }

@@ -2,7 +2,7 @@
 
 `/api/*`, which llama.cpp does not speak, gets replies in the form that Ollama's API documents. Everything else goes
 to a real llama.cpp server, chosen by the first word of the model's name: `tool-…` calls a tool, `think-…` thinks
-first, `recorded-…` gets a recorded stream on any route, any other answers with plain text. A stream for a `paused-…`
+first, any other answers with plain text. `recorded-…` gets a recorded stream, on any route. A stream for a `paused-…`
 model stops where the answer's number begins, and goes on when the test says so.
 """
 
@@ -119,9 +119,8 @@ def start(record, llama_servers, pauses):
                 self.proxy(method, body)
 
         def recorded(self, model):
-            content_type, pieces = recorded.reply(self.path, model)
-            pieces = pauses.between(model, pieces) if ".paused." in model else pieces
-            self.answer_stream(200, content_type, pieces)
+            content_type, pieces, waits = recorded.reply(self.path, model)
+            self.answer_stream(200, content_type, pauses.between(model, pieces) if waits else pieces)
 
         def replay(self, body):
             found = ollama_reply(urllib.parse.urlsplit(self.path).path, body)

@@ -1,8 +1,8 @@
 "use strict";
-// How each SDK's own stream helper reads a recorded stream, and what its message holds then, in one form for all routes:
+// How each SDK's own stream helper reads a recorded stream, and what its message holds then, in one form for all:
 // `{ choices: [{ blocks: [[kind, …], …], stop }, …], error: [class, text] or null }`, where a block is
-// `["thinking", text]`, `["text", text]`, `["refusal", text]`, `["call", name, arguments]`, `["server call", name, …]`,
-// `["cut call", name]` or `["other", type]`.
+// `["thinking", text]`, `["text", text]`, `["refusal", text]`, `["call", name, arguments]`,
+// `["server call", name, …]`, `["cut call", name]` or `["other", type]`.
 
 const Anthropic = require("@anthropic-ai/sdk");
 const OpenAI = require("openai");
@@ -11,6 +11,15 @@ const { calls } = require("./calls.js");
 const messages = [{ role: "user", content: "Go on." }];
 
 const block = (kind, text) => (text ? [[kind, text]] : []);
+/** Those of a call; of one that broke off its text. */
+function read(given) {
+  try {
+    return JSON.parse(given);
+  } catch {
+    return given;
+  }
+}
+
 const thinkingOf = (fields) => fields.reasoning_content || fields.reasoning || "";
 // The error of an answer that was cut for its length is not exported.
 const isOpenAIs = (error) => error instanceof OpenAI.APIError || error.constructor.name === "LengthFinishReasonError";
@@ -28,7 +37,7 @@ function told(item) {
   }
   const isClients = item.type === "function_call" || item.type === "custom_tool_call";
   if (isClients && item.status === "incomplete") return [["cut call", item.name]];
-  if (item.type === "function_call") return [["call", item.name, JSON.parse(item.arguments)]];
+  if (item.type === "function_call") return [["call", item.name, read(item.arguments)]];
   if (item.type === "custom_tool_call") return [["call", item.name, item.input]];
   if (item.type.endsWith("_call")) return [["server call", item.type.replace(/_call$/, ""), null]];
   return [["other", item.type]];
@@ -67,7 +76,7 @@ const sdks = {
           ...block("thinking", thinking[index]),
           ...block("text", message.content),
           ...block("refusal", message.refusal),
-          ...made.filter(Boolean).map((call) => ["call", call.name, JSON.parse(call.arguments)]),
+          ...made.filter(Boolean).map((call) => ["call", call.name, read(call.arguments)]),
         ];
         return { blocks, stop };
       }),

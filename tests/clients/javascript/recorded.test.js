@@ -96,6 +96,33 @@ for (const route of Object.keys(sdks)) {
         });
       });
 
+      if (stream.speaks) {
+        test(`recorded ${name}: broken off it is what it is without hooks, and an error with them`, async (t) => {
+          const told = await toChange(t, stream);
+          if (!told) return;
+          const scenarios = [null, "none", "piecewise-allow"];
+          const [without, passed, judged] = await Promise.all(
+            scenarios.map((scenario) => listen(stream, scenario, "torn", new Seen(`recorded-${name}.torn.`))),
+          );
+          if (isDeepStrictEqual(told, (await direct(stream)).told)) {
+            assert.deepEqual([passed.told, passed.message], [without.told, without.message]);
+          }
+          assert.match(judged.error?.message ?? "", /broke off/);
+          assert.ok(sdk.isSaid(judged.error));
+          if (route === "/v1/responses") {
+            const said = told.choices.map((choice) => textOf(choice, "text", "refusal")).join("");
+            return assert.ok(said === "" || said.startsWith(judged.message.deltas));
+          }
+          const { choices } = judged.told;
+          assert.ok(choices.some((choice) => textOf(choice, "text", "refusal", "thinking")));
+          told.choices.forEach((unchanged, at) => {
+            if (!choices[at]) return;
+            assert.ok(textOf(unchanged, "text", "refusal").startsWith(textOf(choices[at], "text", "refusal")));
+            assert.ok(textOf(unchanged, "thinking").startsWith(textOf(choices[at], "thinking")));
+          });
+        });
+      }
+
       for (const [verdict, status] of [["deny", 400], ["ask", 403]]) {
         test(`recorded ${name}: ${verdict} of the whole is a plain error`, async () => {
           const { error, told } = await listen(stream, `post-${verdict}`, cuts[place % cuts.length]);

@@ -1,8 +1,8 @@
-"""How each SDK's own stream helper reads a recorded stream, and what its message holds then, in one form for all routes.
+"""How each SDK's own stream helper reads a recorded stream, and what its message holds then, in one form for all.
 
 The form: `{"choices": [{"blocks": [[kind, …], …], "stop": …}, …], "error": [class, text] or None}`, where a block is
-`["thinking", text]`, `["text", text]`, `["refusal", text]`, `["call", name, arguments]`, `["server call", name, …]`,
-`["cut call", name]` or `["other", type]`. Beside it the message as the SDK has it.
+`["thinking", text]`, `["text", text]`, `["refusal", text]`, `["call", name, arguments]`,
+`["server call", name, …]`, `["cut call", name]` or `["other", type]`. Beside it the message as the SDK has it.
 """
 
 import json
@@ -24,6 +24,14 @@ class Heard:
     #: As the SDK has gathered it; None where it has none.
     message: object
     error: Exception | None = None
+
+
+def arguments(text):
+    """Those of a call; of one that broke off its text."""
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text
 
 
 def block(kind, text):
@@ -83,7 +91,7 @@ class Chat(calls.OpenAIChat):
                 *block("thinking", thinking_of(message)),
                 *block("text", message.get("content")),
                 *block("refusal", message.get("refusal")),
-                *(["call", call["name"], json.loads(call["arguments"])] for call in made if call),
+                *(["call", call["name"], arguments(call["arguments"])] for call in made if call),
             ],
             "stop": stop,
         }
@@ -159,7 +167,7 @@ class Responses(calls.OpenAIResponses):
             case "function_call" | "custom_tool_call" if item.get("status") == "incomplete":
                 return [["cut call", item["name"]]]
             case "function_call":
-                return [["call", item["name"], json.loads(item["arguments"])]]
+                return [["call", item["name"], arguments(item["arguments"])]]
             case "custom_tool_call":
                 return [["call", item["name"], item["input"]]]
             case kind if kind.endswith("_call"):

@@ -14,9 +14,12 @@ from test_streams import STREAMS as HELPERS
 #: What the SDK leaves out without a word: text in parts.
 UNHEARD = {("/v1/chat/completions", "mistral-parts")}
 
+pytestmark = pytest.mark.filterwarnings("ignore:Pydantic serializer warnings")
+
 CUTS = ("whole", "frames", "crumbs")
 STREAMS = [(stream["route"], stream["name"], stream.get("response")) for stream in STACK["recorded"]]
 CALLERS = [stream for stream, told in zip(STREAMS, STACK["recorded"], strict=True) if told["calls"]]
+SPEAKERS = [stream for stream, told in zip(STREAMS, STACK["recorded"], strict=True) if told["speaks"]]
 STOPS = {helper.route: helper.stops for helper in HELPERS}
 PLAIN_STOPS = {"tool_calls": "stop", "function_call": "stop", "tool_use": "end_turn"}
 
@@ -25,17 +28,20 @@ def each(streams):
     return pytest.mark.parametrize("stream", streams, ids=lambda stream: f"{stream[0]}-{stream[1]}")
 
 
-every_stream, every_caller = each(STREAMS), each(CALLERS)
+every_stream, every_caller, every_speaker = each(STREAMS), each(CALLERS), each(SPEAKERS)
 
 
-def listen(stream, scenario, cut, heard=None):
-    """What the SDK hears of a stream; `scenario` None is without a gateway."""
+def listen(stream, scenario, cut, seen=None):
+    """What the SDK hears of a stream; `scenario` None is without a gateway. With `seen` the upstream goes on as soon as
+    the SDK has heard anything."""
     route, name, _ = stream
     client, headers = client_of(route, scenario)
-    seen = heard or Seen(f"recorded-{name}.{cut}.")
     before = len(headers)
-    go_on = (lambda: urllib.request.urlopen(f"{STACK['records']}/go-on/{seen.model}").close()) if heard else None
-    found = hear(SDKS[route], client, seen.model, *filter(None, [go_on]))
+    if seen:
+        go_on = lambda: urllib.request.urlopen(f"{STACK['records']}/go-on/{seen.model}").close()
+        found = hear(SDKS[route], client, seen.model, go_on)
+    else:
+        found = hear(SDKS[route], client, Seen(f"recorded-{name}.{cut}.").model)
     assert len(headers) == before + 1, "it was asked again"
     return found
 
@@ -47,13 +53,13 @@ def client_of(route, scenario):
     return client, sdk.headers
 
 
-@functools.cache
-def direct(stream_place):
-    return listen(STREAMS[stream_place], None, "whole")
-
-
 def without_gateway(stream):
-    return direct(STREAMS.index(stream))
+    return heard_at(STREAMS.index(stream))
+
+
+@functools.cache
+def heard_at(place):
+    return listen(STREAMS[place], None, "whole")
 
 
 def whole(stream):
@@ -104,6 +110,24 @@ def test_what_is_allowed_is_heard_as_without_a_gateway(stream, place, scenario):
     else:
         assert heard.told == told
         assert heard.message["deltas"] == "".join(texts(choice, "text") for choice in told["choices"])
+
+
+@every_speaker
+def test_a_stream_that_breaks_off_is_what_it_is_without_hooks_and_an_error_with_them(stream):
+    told, name = to_change(stream), stream[1]
+    scenarios = (None, "none", "piecewise-allow")
+    without, passed, judged = (listen(stream, where, "torn", Seen(f"recorded-{name}.torn.")) for where in scenarios)
+    if told == without_gateway(stream).told:
+        assert (passed.told, passed.message) == (without.told, without.message)
+    assert isinstance(judged.error, SAID) and "broke off" in str(judged.error)
+    if stream[0] == "/v1/responses":
+        said = "".join(texts(choice, "text", "refusal") for choice in told["choices"])
+        assert said.startswith(judged.message["deltas"]) or said == ""
+        return
+    assert any(texts(choice, "text", "refusal", "thinking") for choice in judged.told["choices"])
+    for choice, unchanged in zip(judged.told["choices"], told["choices"]):
+        assert texts(unchanged, "text", "refusal").startswith(texts(choice, "text", "refusal"))
+        assert texts(unchanged, "thinking").startswith(texts(choice, "thinking"))
 
 
 @every_stream

@@ -3,6 +3,7 @@
 use std::net::{IpAddr, Ipv4Addr};
 use std::time::Duration;
 
+use gatehook_engine::handlers::command::{adopt_orphans, end_leftovers};
 use gatehook_engine::{Executor, Held, HookInfo};
 use gatehook_events::Event;
 use gatehook_gateway::{Gateway, Handle, Watch};
@@ -21,6 +22,9 @@ use crate::table::Table;
 
 /// How long requests may take to finish once the gateway is told to stop.
 const GRACE: Duration = Duration::from_secs(30);
+
+/// How long the end of workers, and of what hooks have left running, is waited for.
+const PATIENCE: Duration = Duration::from_secs(2);
 
 /// How often the files of the configuration are looked at.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
@@ -42,12 +46,12 @@ pub(crate) fn run(args: &ServeArgs, verbose: u8, printer: &mut Printer) -> Resul
     }
     logging::start(verbose, args.json)?;
     // What a command hook leaves behind outside of its group becomes a child of this process, and is ended.
-    if let Err(error) = gatehook_engine::handlers::command::adopt_orphans() {
+    if let Err(error) = adopt_orphans() {
         tracing::warn!(%error, "processes that leave their hook's group cannot be adopted here");
     }
     raise_open_files();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    runtime.block_on(async {
+    let exit = runtime.block_on(async {
         // Before it listens, so that whoever sees it listen can stop it.
         let signals = Signals::new()?;
         let handle = Gateway::start(serving.config.clone())?;
@@ -55,7 +59,10 @@ pub(crate) fn run(args: &ServeArgs, verbose: u8, printer: &mut Printer) -> Resul
         let running = Running { handle, executor: serving.executor, sources: &sources, watch, old: JoinSet::new() };
         running.until_stopped(signals).await;
         Ok(Exit::Done)
-    })
+    });
+    drop(runtime);
+    end_leftovers(PATIENCE);
+    exit
 }
 
 /// Takes of the limit on open files what it is allowed to: the usual soft limit of 1,024 is for programs that use

@@ -1,6 +1,8 @@
 //! A hook as it is written: every field read by its type, nothing judged yet.
 
+use std::num::NonZeroUsize;
 use std::ops::Range;
+use std::time::Duration;
 
 use gatehook_events::Profile;
 
@@ -8,13 +10,18 @@ use super::DiagnosticKind as Kind;
 use super::document::{Key, Node, Value};
 use super::fields::{
     BUILTIN, CACHE, COMMAND, CONTRACT, DOCKER_AGENT, ENV_POLICY, GROUP, HOOK, LATER, METHOD, MODEL, PATCH,
-    PROFILE_WORDS, STREAM, STREAM_MODE, TOOL_CALLS, TYPE_WORDS, WEBHOOK,
+    PROFILE_WORDS, PYTHON, STREAM, STREAM_MODE, TOOL_CALLS, TYPE_WORDS, WEBHOOK, WORKER,
 };
 use super::hooks::ReadOptions;
 use super::section::{Context, Section};
-use super::suggest;
+use super::{reference, suggest};
 use crate::definition::{Cache, Contract, EnvPolicy, Patch, Stream, ToolCalls};
 use crate::streaming::WINDOW_SIZE;
+
+/// Processes of one hook.
+const MAX_WORKERS: usize = 64;
+/// Events that one process holds at a time.
+const MAX_IN_FLIGHT: usize = 256;
 
 /// A hook as it is written.
 pub(crate) struct Draft<'a> {
@@ -26,6 +33,12 @@ pub(crate) struct Draft<'a> {
     pub(crate) command: Option<&'a str>,
     pub(crate) args: Vec<String>,
     pub(crate) shell: bool,
+    pub(crate) module: Option<&'a str>,
+    pub(crate) function: Option<&'a str>,
+    pub(crate) python: Option<&'a str>,
+    pub(crate) workers: Option<NonZeroUsize>,
+    pub(crate) max_in_flight: Option<NonZeroUsize>,
+    pub(crate) idle_timeout: Option<Duration>,
     pub(crate) url: Option<&'a str>,
     pub(crate) method: &'static str,
     pub(crate) headers: &'a [(Key, Node)],
@@ -62,17 +75,12 @@ impl<'a> Draft<'a> {
         };
         refuse_unknown(&section, profile, options);
         let native = profile == Profile::Native;
-        // What a header holds itself may be a secret; what it refers to is not shown anyway.
-        let conceal = |(_, node): &(Key, Node)| match &node.value {
-            Value::Str(text) if text.contains("${env.") || text.contains("${file:") => {}
-            Value::Map(_) => {}
-            _ => context.diagnostics.conceal(node.span.clone()),
-        };
         let headers = section.node("headers").and_then(|node| match &node.value {
             Value::Map(entries) => Some(entries.as_slice()),
             _ => section.wrong_type("headers", node, "a mapping from names to texts"),
         });
-        headers.unwrap_or_default().iter().for_each(conceal);
+        // What a header holds itself may be a secret; what it refers to is not shown anyway.
+        headers.unwrap_or_default().iter().for_each(|(_, node)| reference::conceal(&section, node));
         Some(Self {
             profile,
             kind: section.text("type"),
@@ -80,6 +88,12 @@ impl<'a> Draft<'a> {
             command: section.text("command"),
             args: section.texts("args").unwrap_or_default(),
             shell: section.bool("shell").unwrap_or(true),
+            module: section.text("module"),
+            function: section.text("function"),
+            python: section.text("python"),
+            workers: number(&section, "workers", MAX_WORKERS),
+            max_in_flight: number(&section, "max_in_flight", MAX_IN_FLIGHT),
+            idle_timeout: section.duration("idle_timeout"),
             url: section.text("url"),
             method: section.choice("method", &METHOD).unwrap_or("POST"),
             headers: headers.unwrap_or_default(),
@@ -109,6 +123,17 @@ impl<'a> Draft<'a> {
     pub(crate) fn is_custom(&self, options: &ReadOptions<'_>) -> bool {
         self.kind.is_some_and(|kind| is_custom(kind, options))
     }
+}
+
+/// A number of at least 1.
+fn number(section: &Section<'_>, name: &str, most: usize) -> Option<NonZeroUsize> {
+    let number = NonZeroUsize::new(section.count(name, 1)?)?;
+    if number.get() > most {
+        let problem = section.problem(Kind::InvalidValue, format!("`{name}` is at most {most}, not {number}"));
+        section.report(problem.at(section.place(name)));
+        return None;
+    }
+    Some(number)
 }
 
 fn is_custom(kind: &str, options: &ReadOptions<'_>) -> bool {
@@ -228,7 +253,7 @@ fn unknown_docker_agent(section: &Section<'_>, name: &str, file: Profile, hook: 
 /// The types a hook may have, for a suggestion.
 pub(crate) fn types<'o>(profile: Profile, options: &ReadOptions<'o>) -> Vec<&'o str> {
     let stock: &[&'static str] = match profile {
-        Profile::Native => &[COMMAND, WEBHOOK, BUILTIN, MODEL],
+        Profile::Native => &[COMMAND, WORKER, PYTHON, WEBHOOK, BUILTIN, MODEL],
         _ => &[COMMAND, BUILTIN, MODEL],
     };
     stock.iter().chain(options.types).copied().collect()

@@ -9,7 +9,7 @@ use super::section::{Field, Shape, words};
 pub const ON_ERROR: [(&str, OnError); 3] =
     [("block", OnError::Block), ("warn", OnError::Warn), ("ignore", OnError::Ignore)];
 /// The shape of a webhook's request and reply.
-pub const CONTRACT: [(&str, Contract); 2] = [("native", Contract::Native), ("ollama", Contract::Ollama)];
+pub const CONTRACT: [(&str, Contract); 11] = Contract::ALL;
 /// How `updated_input` is applied.
 pub const PATCH: [(&str, Patch); 2] = [("top_level", Patch::TopLevel), ("merge_patch", Patch::MergePatch)];
 /// What of a stream is held.
@@ -22,11 +22,14 @@ pub const CACHE: [(&str, Cache); 1] = [("content", Cache::Content)];
 /// The request of a webhook.
 pub const METHOD: [(&str, &str); 3] = [("POST", "POST"), ("PUT", "PUT"), ("PATCH", "PATCH")];
 /// The types of hooks that every file may use.
-pub const TYPE: [(&str, ()); 4] = [(COMMAND, ()), (WEBHOOK, ()), (BUILTIN, ()), (MODEL, ())];
+pub const TYPE: [(&str, ()); 6] =
+    [(COMMAND, ()), (WORKER, ()), (PYTHON, ()), (WEBHOOK, ()), (BUILTIN, ()), (MODEL, ())];
 /// The environment policies that are a word.
 pub const ENV_POLICY: [(&str, &EnvPolicy); 2] = [("inherit", &EnvPolicy::Inherit), ("minimal", &EnvPolicy::Minimal)];
 
 pub(crate) const COMMAND: &str = "command";
+pub(crate) const WORKER: &str = "worker";
+pub(crate) const PYTHON: &str = "python";
 pub(crate) const WEBHOOK: &str = "webhook";
 pub(crate) const BUILTIN: &str = "builtin";
 pub(crate) const MODEL: &str = "model";
@@ -81,10 +84,31 @@ pub const HOOK: &[Field] = &[
     Field::new("name", Shape::Text, "A label for people."),
     Field::new("type", Shape::Word(TYPE_WORDS), "What runs."),
     Field::new("command", Shape::Text, "A shell line, or a program where `shell` is false; the name of a builtin.")
-        .only(&[COMMAND, BUILTIN]),
+        .only(&[COMMAND, WORKER, BUILTIN]),
     Field::new("args", Shape::Texts, "Arguments of a builtin, or of a program without a shell.")
-        .only(&[COMMAND, BUILTIN]),
-    Field::new("shell", Shape::Bool, "Run the command by a shell.").default("true").only(&[COMMAND]),
+        .only(&[COMMAND, WORKER, BUILTIN]),
+    Field::new("shell", Shape::Bool, "Run the command by a shell.").default("true").only(&[COMMAND, WORKER]),
+    Field::new("module", Shape::Text, "A module as in `package.module`, or a file as in `.gatehook/guard.py`.")
+        .only(&[PYTHON]),
+    Field::new("function", Shape::Text, "The function that is called with the event.")
+        .default("the last name of `module`")
+        .only(&[PYTHON]),
+    Field::new("python", Shape::Text, "The interpreter.")
+        .default("that of `VIRTUAL_ENV`, else `python3` on `PATH`")
+        .only(&[PYTHON]),
+    Field::new("workers", Shape::Integer, "How many processes there may be.")
+        .default("1; of `python` 2, on one processor 1")
+        .only(&[WORKER, PYTHON]),
+    Field::new("max_in_flight", Shape::Integer, "Events that a process is given before it has answered the first.")
+        .default("1")
+        .only(&[WORKER]),
+    Field::new(
+        "idle_timeout",
+        Shape::Duration,
+        "How long a process may stand idle before it is ended; `0s` is for ever.",
+    )
+    .default("10m")
+    .only(&[WORKER, PYTHON]),
     Field::new("url", Shape::Text, "Where to send the event: http or https.").only(&[WEBHOOK]),
     Field::new("method", Shape::Word(METHOD_WORDS), "The request's method.").default("POST").only(&[WEBHOOK]),
     Field::new(
@@ -96,11 +120,21 @@ pub const HOOK: &[Field] = &[
     Field::new("contract", Shape::Word(CONTRACT_WORDS), "The shape of request and reply.")
         .default("native")
         .only(&[WEBHOOK]),
+    Field::new("parameters", Shape::Any, "What requests of a vendor's contract say besides the event.")
+        .only(&[WEBHOOK]),
+    Field::new("request", Shape::Table(REQUEST), "The request of `contract: mapped`.").only(&[WEBHOOK]),
+    Field::new("reply", Shape::Table(REPLY), "What a reply means under `contract: mapped`.").only(&[WEBHOOK]),
+    Field::new(
+        "secret",
+        Shape::Secrets,
+        "Signs each request as Standard Webhooks has it, as in `whsec_…`; several while one is replaced.",
+    )
+    .only(&[WEBHOOK]),
     Field::new("timeout", Shape::Duration, "How long it may take.").default("10s, a model 30s"),
     Field::new("env", Shape::TextMap, "Extra or overriding variables; values may hold `${env.NAME}`."),
     Field::new("env_policy", ENV_POLICY_SHAPE, "What it inherits of the environment.")
         .default("inherit; minimal for hooks of a workspace")
-        .only(&[COMMAND]),
+        .only(&[COMMAND, WORKER, PYTHON]),
     Field::new("working_dir", Shape::Text, "Its working directory.").default("the host's"),
     Field::new("on_error", Shape::Word(ON_ERROR_WORDS), "What its failure means.")
         .default("block where the event can be blocked, else warn"),
@@ -150,6 +184,38 @@ pub const STREAM: &[Field] = &[
         .default("0"),
 ];
 
+/// The request of a mapped contract.
+pub const REQUEST: &[Field] =
+    &[Field::new("body", Shape::Json, "The body: any value; its texts may hold fields, as in `{{ .output_text }}`.")];
+
+/// What a reply means under a mapped contract.
+pub const REPLY: &[Field] = &[
+    Field::new("block_when", Shape::Tables(RULE), "It blocks where one of these holds."),
+    Field::new("block_status", Shape::Texts, "Statuses of HTTP that block; all others but 2xx are failures.")
+        .default("none"),
+    Field::new("ask_when", Shape::Tables(RULE), "A person decides where one of these holds."),
+    Field::new("allow_when", Shape::Tables(RULE), "One of these must hold where none blocks or asks.").default("any"),
+    Field::new("reason", Shape::Text, "The place of the reason, as in `/result/why`."),
+    Field::new("rewrite", Shape::Table(REWRITE), "The place of rewritten text; missing or null is no rewrite."),
+];
+
+/// Where rewritten text stands.
+pub const REWRITE: &[Field] = &[
+    Field::new("text", Shape::Text, "The place of one text, for `{{ .text }}`."),
+    Field::new("texts", Shape::Text, "The place of a list of texts, for `{{ .texts }}`."),
+];
+
+/// A condition on a reply.
+pub const RULE: &[Field] = &[
+    Field::new("path", Shape::Text, "A JSON pointer, in which `*` is every item of a list."),
+    Field::new("is", Shape::Json, "It is this boolean, number or text."),
+    Field::new("in", Shape::Json, "It is one of this list."),
+    Field::new("at_least", Shape::Number, "It is a number, and not below this one."),
+    Field::new("matches", Shape::Text, "It is text that fits this pattern as a whole."),
+    Field::new("exists", Shape::Bool, "It is there and not null, or is not."),
+    Field::new("optional", Shape::Bool, "What is missing does not hold, instead of being a failure.").default("false"),
+];
+
 /// The fields of a docker-agent hook. Each may stand on a hook of any type.
 pub(crate) const DOCKER_AGENT: &[&str] = &[
     "name",
@@ -168,7 +234,7 @@ pub(crate) const DOCKER_AGENT: &[&str] = &[
 
 /// Fields of the design that this version does not act on, and therefore does not take.
 pub(crate) const LATER: &[&str] =
-    &["mode", "sandbox", "user", "max_memory", "max_cpu_seconds", "max_file_size", "retries", "signature"];
+    &["mode", "sandbox", "user", "max_memory", "max_cpu_seconds", "max_file_size", "retries"];
 
 /// What a condition may name, beside `tool_input.…`.
 pub const CONDITIONS: &[&str] = &["agent", "model", "route", "key", "plane"];

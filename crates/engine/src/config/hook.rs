@@ -3,21 +3,18 @@
 
 use std::time::Duration;
 
-use gatehook_events::{Decides, Event, Profile, Rewrite};
+use gatehook_events::{Event, Profile, Rewrite};
 use serde_json::{Map, Value as Json};
-use url::Url;
 
 use super::DiagnosticKind as Kind;
 use super::draft::{Draft, types};
-use super::fields::{BUILTIN, COMMAND, MODEL, ON_ERROR, WEBHOOK};
-use super::hooks::{ReadOptions, pattern_help, place_in_lines, place_within};
-use super::{CONDITIONS, duration, pattern, program, reference, suggest};
+use super::fields::{BUILTIN, COMMAND, MODEL, ON_ERROR, PYTHON, WEBHOOK, WORKER};
+use super::hooks::{ReadOptions, pattern_help, place_within};
+use super::{CONDITIONS, duration, model, pattern, program, reference, suggest, webhook};
 use crate::definition::{
-    CommandDefinition, Condition, Contract, EnvPolicy, HandlerDefinition, HookDefinition, ModelDefinition, OnError,
-    Origin, Patch, Source, WebhookDefinition,
+    CommandDefinition, Condition, EnvPolicy, HandlerDefinition, HookDefinition, OnError, Origin, Patch,
+    PythonDefinition, Source, WorkerDefinition,
 };
-use crate::handlers::model::PRE_TOOL_USE_DECISION;
-use crate::template::Template;
 
 /// Fields that hooks of all types share; an embedder's type gets all others as they stand.
 const COMMON: &[&str] = &[
@@ -129,10 +126,12 @@ fn handler(event: Event, draft: &Draft<'_>, options: &ReadOptions<'_>) -> Option
         return None;
     };
     match kind {
-        COMMAND => command(draft, options),
+        COMMAND => command(draft, options).map(HandlerDefinition::Command),
+        WORKER if draft.profile == Profile::Native => command(draft, options).map(|command| worker(draft, command)),
+        PYTHON if matches!(draft.profile, Profile::Native | Profile::OllamaCli) => python(draft),
         BUILTIN => builtin(draft, options),
-        MODEL => model(event, draft, options),
-        WEBHOOK if draft.profile == Profile::Native => webhook(event, draft, options),
+        MODEL => model::read(event, draft, options),
+        WEBHOOK if draft.profile == Profile::Native => webhook::read(event, draft, options),
         kind if draft.is_custom(options) || !options.validate => Some(other(draft, kind)),
         kind => {
             let problem = section.problem(Kind::UnsupportedType, format!("there is no type `{kind}`"));
@@ -144,7 +143,13 @@ fn handler(event: Event, draft: &Draft<'_>, options: &ReadOptions<'_>) -> Option
 }
 
 /// Text that must be there. What has a wrong type was reported already.
-fn required<'a>(draft: &Draft<'a>, name: &str, text: Option<&'a str>, kind: Kind, message: &str) -> Option<&'a str> {
+pub(super) fn required<'a>(
+    draft: &Draft<'a>,
+    name: &str,
+    text: Option<&'a str>,
+    kind: Kind,
+    message: &str,
+) -> Option<&'a str> {
     let found = text.filter(|text| !text.trim().is_empty());
     let section = &draft.section;
     let is_wrong_type = section.node(name).is_some() && text.is_none();
@@ -185,16 +190,16 @@ fn fields(draft: &Draft<'_>, wanted: impl Fn(&str) -> bool) -> Map<String, Json>
     entries.map(|(key, node)| (key.text.clone(), node.to_json())).collect()
 }
 
-fn command(draft: &Draft<'_>, options: &ReadOptions<'_>) -> Option<HandlerDefinition> {
-    let message = "a command hook needs a `command`";
-    let command = required(draft, "command", draft.command, Kind::CommandRequired, message)?;
+fn command(draft: &Draft<'_>, options: &ReadOptions<'_>) -> Option<CommandDefinition> {
+    let message = format!("a {} hook needs a `command`", draft.kind.unwrap_or(COMMAND));
+    let command = required(draft, "command", draft.command, Kind::CommandRequired, &message)?;
     let args = draft.args.clone();
     if draft.shell {
-        return Some(HandlerDefinition::Command(CommandDefinition { command: command.to_owned(), args, shell: true }));
+        return Some(CommandDefinition { command: command.to_owned(), args, shell: true });
     }
     let section = &draft.section;
     match program::resolve(command, draft.working_dir, options) {
-        Ok(program) => Some(HandlerDefinition::Command(CommandDefinition { command: program, args, shell: false })),
+        Ok(program) => Some(CommandDefinition { command: program, args, shell: false }),
         Err(cause) => {
             let problem = section.problem(Kind::ProgramNotFound, format!("the program {cause}"));
             let is_line = command.contains(' ');
@@ -203,6 +208,29 @@ fn command(draft: &Draft<'_>, options: &ReadOptions<'_>) -> Option<HandlerDefini
             None
         }
     }
+}
+
+fn worker(draft: &Draft<'_>, command: CommandDefinition) -> HandlerDefinition {
+    let default = WorkerDefinition::new(command);
+    HandlerDefinition::Worker(WorkerDefinition {
+        workers: draft.workers.unwrap_or(default.workers),
+        max_in_flight: draft.max_in_flight.unwrap_or(default.max_in_flight),
+        idle_timeout: draft.idle_timeout.unwrap_or(default.idle_timeout),
+        ..default
+    })
+}
+
+/// What it names is looked for when its handler is made.
+fn python(draft: &Draft<'_>) -> Option<HandlerDefinition> {
+    let message = "a python hook needs a `module`";
+    let module = required(draft, "module", draft.module, Kind::FieldRequired, message)?;
+    let default = PythonDefinition::new(module, draft.function);
+    Some(HandlerDefinition::Python(PythonDefinition {
+        python: draft.python.map(str::to_owned),
+        workers: draft.workers.unwrap_or(default.workers),
+        idle_timeout: draft.idle_timeout.unwrap_or(default.idle_timeout),
+        ..default
+    }))
 }
 
 fn builtin(draft: &Draft<'_>, options: &ReadOptions<'_>) -> Option<HandlerDefinition> {
@@ -218,99 +246,6 @@ fn builtin(draft: &Draft<'_>, options: &ReadOptions<'_>) -> Option<HandlerDefini
         }
     }
     Some(HandlerDefinition::Builtin { command: name.to_owned(), args: draft.args.clone() })
-}
-
-fn model(event: Event, draft: &Draft<'_>, options: &ReadOptions<'_>) -> Option<HandlerDefinition> {
-    let model = required(draft, "model", draft.model, Kind::ModelRequired, "a model hook needs a `model`");
-    let prompt = required(draft, "prompt", draft.prompt, Kind::PromptRequired, "a model hook needs a `prompt`");
-    let schema = draft.schema.unwrap_or_default();
-    // docker-agent finds out at dispatch.
-    if let Some(prompt) = prompt.filter(|_| draft.profile == Profile::Native) {
-        check_prompt(draft, prompt);
-        check_schema(event, draft, schema, options);
-    }
-    let (model, prompt, schema) = (model?.to_owned(), prompt?.to_owned(), schema.to_owned());
-    Some(HandlerDefinition::Model(ModelDefinition { model, prompt, schema }))
-}
-
-fn check_prompt(draft: &Draft<'_>, prompt: &str) {
-    let section = &draft.section;
-    if let Err(error) = Template::parse(prompt) {
-        let place = place_in_lines(section.context.document, &section.place("prompt"), prompt, error.offset);
-        let problem = section.problem(Kind::InvalidTemplate, format!("the prompt cannot be read: {error}"));
-        section.report(problem.at(place));
-    }
-}
-
-/// A reply that nothing would come of is a guard that never guards.
-fn check_schema(event: Event, draft: &Draft<'_>, schema: &str, options: &ReadOptions<'_>) {
-    let section = &draft.section;
-    if let Some(known) = options.schemas.filter(|known| !schema.is_empty() && !known.contains(&schema)) {
-        let problem = section.problem(Kind::UnknownSchema, format!("there is no schema `{schema}`"));
-        section.report(problem.at(section.place("schema")).help(suggest::one_of(schema, known)));
-        return;
-    }
-    let Some(able) = event.capabilities(draft.profile) else { return };
-    let decides = able.decides != Decides::No;
-    let (applies, lacks) = match schema {
-        "" => (!able.context, "context"),
-        PRE_TOOL_USE_DECISION => (!decides, "permission decision"),
-        _ => (false, ""),
-    };
-    if applies {
-        let problem = section.problem(Kind::MisplacedField, format!("`{}` takes no {lacks}", event.name()));
-        let help = if schema.is_empty() && decides {
-            format!("add `schema: {PRE_TOOL_USE_DECISION}` for a verdict")
-        } else {
-            "nothing would come of the reply".to_owned()
-        };
-        let place = if schema.is_empty() { section.place("type") } else { section.place("schema") };
-        section.report(problem.at(place).help(help));
-    }
-}
-
-fn webhook(event: Event, draft: &Draft<'_>, options: &ReadOptions<'_>) -> Option<HandlerDefinition> {
-    let section = &draft.section;
-    let url = required(draft, "url", draft.url, Kind::UrlRequired, "a webhook needs a `url`");
-    let headers = reference::headers(draft, options);
-    let is_inference = matches!(event, Event::PreInference | Event::PostInference);
-    if draft.contract == Contract::Ollama && !is_inference {
-        let message = format!("the contract `ollama` has no `{}`", event.name());
-        let problem = section.problem(Kind::ContractUnsupported, message).at(section.place("contract"));
-        section.report(problem.help("it knows `pre_inference` and `post_inference`"));
-    }
-    let has_user = |url: &str| Url::parse(url).is_ok_and(|url| !url.username().is_empty() || url.password().is_some());
-    if let Some(url) = url.filter(|url| has_user(url) || check_url(url).is_err()) {
-        conceal_user_information(draft, url);
-    }
-    if let Some(Err(cause)) = url.map(check_url) {
-        section.report(section.problem(Kind::InvalidUrl, cause).at(section.place("url")));
-    }
-    let (method, contract) = (draft.method.to_owned(), draft.contract);
-    Some(HandlerDefinition::Webhook(WebhookDefinition { url: url?.to_owned(), method, headers: headers?, contract }))
-}
-
-/// Keeps user information out of reports where an odd address hides it from their own look for it.
-fn conceal_user_information(draft: &Draft<'_>, url: &str) {
-    if let (Some(at), Some(node)) = (url.rfind('@'), draft.section.node("url")) {
-        let document = draft.section.context.document;
-        draft.section.context.diagnostics.conceal(place_within(document, &node.span, url, &(0..at)));
-    }
-}
-
-/// What is wrong with an address, without its user information.
-pub(crate) fn check_url(text: &str) -> Result<(), String> {
-    let url = Url::parse(text).map_err(|error| format!("this is no URL: {error}"))?;
-    if !matches!(url.scheme(), "http" | "https") {
-        // Without `//`, what looks like a scheme may be a user's name.
-        return Err("a webhook is reached by `http://` or `https://`".to_owned());
-    }
-    // The parser takes `http:host` and `http:///host` for `http://host`; a typing error is likelier.
-    let authority = text.trim_start().get(url.scheme().len()..).and_then(|rest| rest.strip_prefix("://"));
-    match authority {
-        Some(rest) if !rest.starts_with('/') && url.host_str().is_some_and(|host| !host.is_empty()) => Ok(()),
-        _ => Err("this URL has no host".to_owned()),
-    }
 }
 
 fn conditions(draft: &Draft<'_>) -> Vec<Condition> {
@@ -337,7 +272,7 @@ fn conditions(draft: &Draft<'_>) -> Vec<Condition> {
 fn refuse_without_effect(event: Event, draft: &Draft<'_>) {
     let section = &draft.section;
     let rewrites = event.capabilities(draft.profile).and_then(|capabilities| capabilities.rewrites);
-    let is_command = draft.kind == Some(COMMAND);
+    let is_command = matches!(draft.kind, Some(COMMAND | WORKER));
     let name = event.name();
     let rules = [
         (

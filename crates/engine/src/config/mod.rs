@@ -53,6 +53,7 @@ pub mod fields;
 mod hook;
 mod hooks;
 mod json;
+mod model;
 mod ollama;
 mod pattern;
 mod program;
@@ -60,6 +61,7 @@ mod reference;
 mod section;
 pub(crate) mod suggest;
 mod toml;
+mod webhook;
 mod yaml;
 
 use std::num::NonZeroUsize;

@@ -31,7 +31,7 @@ pub enum Shape {
     Bool,
     /// A whole number.
     Integer,
-    /// A number of at least 0.
+    /// A number.
     Number,
     /// Text.
     Text,
@@ -47,6 +47,10 @@ pub enum Shape {
     PatternMap,
     /// A mapping from names to texts, or to `{file: PATH}`.
     SecretMap,
+    /// Text or `{file: PATH}`, or a list of them.
+    Secrets,
+    /// A mapping from names to numbers.
+    NumberMap,
     /// A word of the first list, or `{KEY: [text, …]}` with the second as key.
     WordOrTexts(&'static [&'static str], &'static str),
     /// A mapping of these fields.
@@ -57,8 +61,10 @@ pub enum Shape {
     NamedTables(&'static [Field]),
     /// A hook or a list of hooks.
     Hooks,
-    /// Anything; whoever reads it checks it.
+    /// A mapping; whoever reads it checks it.
     Any,
+    /// Any value.
+    Json,
 }
 
 /// A document and where its problems go.
@@ -215,6 +221,16 @@ impl<'a> Section<'a> {
         }
     }
 
+    /// A number.
+    pub fn number(&self, name: &str) -> Option<f64> {
+        let node = self.node(name)?;
+        match node.value {
+            Value::Int(value) => Some(value as f64),
+            Value::Float(value) if value.is_finite() => Some(value),
+            _ => self.wrong_type(name, node, "a number"),
+        }
+    }
+
     /// A whole number of at least `least`.
     pub fn count(&self, name: &str, least: usize) -> Option<usize> {
         let number = self.integer(name)?;
@@ -224,18 +240,6 @@ impl<'a> Section<'a> {
             self.report(self.problem(DiagnosticKind::InvalidValue, message).at(self.place(name)));
         }
         count
-    }
-
-    /// A number of at least 0.
-    pub fn number(&self, name: &str) -> Option<f64> {
-        let node = self.node(name)?;
-        let number = match node.value {
-            Value::Int(number) => Some(number as f64),
-            Value::Float(number) => Some(number),
-            _ => None,
-        };
-        let number = number.filter(|number| number.is_finite() && *number >= 0.0);
-        number.or_else(|| self.wrong_type(name, node, "a number of at least 0"))
     }
 
     /// A length of time of at least 0.

@@ -1,13 +1,17 @@
-//! What runs hooks outside of the engine: processes, HTTP requests and models.
+//! What runs hooks outside of the engine: processes for one event or for many, Python functions, HTTP requests, models.
 //!
 //! A type of its own has a folder here, with one [`HandlerFactory`].
 
 pub mod command;
 pub mod model;
+pub mod python;
 pub mod webhook;
+pub mod worker;
 
 pub use command::CommandFactory;
+pub use python::PythonFactory;
 pub use webhook::WebhookFactory;
+pub use worker::WorkerFactory;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -21,6 +25,8 @@ use crate::handler::HandlerFactory;
 /// The handler types that every registry begins with.
 pub(crate) fn register(types: &mut BTreeMap<String, Arc<dyn HandlerFactory>>) {
     types.insert("command".to_owned(), Arc::new(CommandFactory::default()));
+    types.insert("worker".to_owned(), Arc::new(WorkerFactory));
+    types.insert("python".to_owned(), Arc::new(PythonFactory));
     types.insert("webhook".to_owned(), Arc::new(WebhookFactory::default()));
 }
 

@@ -87,8 +87,13 @@ fn the_schema_accepts_what_the_reader_accepts() {
         "dialect: native\nmax_concurrent_hooks: 4\ndefaults: {timeout: 1m30s, on_error: warn, env_policy: {only: [A]}}",
         "hooks: {stop: {type: command, command: x, timeout: 1.5, env: {A: 1}, async: true}}",
         "hooks: {pre_tool_use: [{matcher: a, preempt_yolo: true, hooks: {type: builtin, command: x, args: [1, b]}}]}",
+        "hooks: {stop: {type: worker, command: x, workers: 2, max_in_flight: 8, idle_timeout: 5m}}",
+        "hooks: {stop: {type: python, module: guard, function: check, python: python3, workers: 1, idle_timeout: 30}}",
         "hooks: {pre_tool_use: [{type: model, model: m, prompt: p, schema: s}], turn_start: [{hooks: []}, {type: command, command: x}]}",
         "hooks: {post_inference: {type: webhook, url: 'http://h', headers: {A: b}, contract: ollama, stream: {mode: window, size: 8}}}",
+        "hooks: {pre_inference: {type: webhook, url: 'http://h', contract: lakera, parameters: {project_id: p}}}",
+        "hooks: {pre_inference: {type: webhook, url: 'http://h', contract: mapped, request: {body: {a: 1}}, reply: {block_when: [{path: /a, is: 1}, {path: /b, at_least: 0.5}], block_status: [403], rewrite: {text: /t}}}}",
+        "hooks: {stop: {type: webhook, url: 'http://h', secret: [whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw]}}",
     ] {
         let (schema, reader) = both_accept(text);
         assert!(schema, "{text}");
@@ -109,11 +114,21 @@ fn the_schema_refuses_what_has_a_wrong_shape() {
         "hooks: {stop: [{command: x}]}",
         "hooks: {stop: [{type: webhok, command: x}]}",
         "hooks: {stop: [{type: command}]}",
+        "hooks: {stop: [{type: worker}]}",
+        "hooks: {stop: [{type: worker, command: x, module: y}]}",
+        "hooks: {stop: [{type: worker, command: x, workers: two}]}",
+        "hooks: {stop: [{type: python, function: x}]}",
+        "hooks: {stop: [{type: python, module: x, max_in_flight: 2}]}",
+        "hooks: {stop: [{type: command, command: x, workers: 2}]}",
         "hooks: {stop: [{type: webhook, url: 'http://h', command: x}]}",
         "hooks: {stop: [{type: command, command: x, timeout: soon}]}",
         "hooks: {stop: [{matcher: a, hooks: [{type: command, command: x}]}]}",
         "hooks: {pre_tool_use: [{matcher: 1, hooks: [{type: command, command: x}]}]}",
         "hooks: {post_inference: {type: webhook, url: 'http://h', stream: {mode: all}}}",
+        "hooks: {pre_inference: {type: webhook, url: 'http://h', contract: other}}",
+        "hooks: {pre_inference: {type: webhook, url: 'http://h', contract: mapped, request: {body: 1}, reply: {block_when: {path: /a, is: 1}}}}",
+        "hooks: {stop: {type: webhook, url: 'http://h', secret: 5}}",
+        "hooks: {stop: {type: command, command: x, secret: x}}",
     ] {
         assert_eq!(both_accept(text), (false, false), "{text}");
     }

@@ -39,7 +39,7 @@ pub(crate) fn model(name: &str, section: &Section<'_>, options: &ReadOptions<'_>
         api_key: written_key(section, options),
     };
     let is_said = ["kind", "base_url", "api_key", "api_key_file"].iter().any(|name| section.node(name).is_some());
-    let prices = section.number("input_price").zip(section.number("output_price"));
+    let prices = price(section, "input_price").zip(price(section, "output_price"));
     let prices = prices.map(|(input, output)| Prices { input, output });
     if section.node("input_price").is_some() != section.node("output_price").is_some() {
         let problem = section.problem(DiagnosticKind::FieldRequired, "a price needs the other: question and answer");
@@ -47,6 +47,16 @@ pub(crate) fn model(name: &str, section: &Section<'_>, options: &ReadOptions<'_>
     }
     let is_right = section.context.diagnostics.len() == before;
     is_right.then(|| ModelConfig { name: name.to_owned(), place: is_said.then_some(place), prices })
+}
+
+fn price(section: &Section<'_>, name: &str) -> Option<f64> {
+    let price = section.number(name)?;
+    if price < 0.0 {
+        let problem =
+            section.problem(DiagnosticKind::InvalidValue, format!("`{name}` must be at least 0, not {price}"));
+        section.report(problem.at(section.place(name)));
+    }
+    Some(price)
 }
 
 fn base_url(section: &Section<'_>, written: &str) -> Option<Uri> {

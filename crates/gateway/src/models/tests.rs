@@ -92,7 +92,7 @@ fn what_is_wrong_with_a_model_is_told_without_its_key() {
         ("api_key: '${env.NOWHERE}'", DiagnosticKind::MissingVariable),
         ("api_key_file: /nowhere/sk.key", DiagnosticKind::MissingFile),
         ("input_price: 1", DiagnosticKind::FieldRequired),
-        ("input_price: -1, output_price: 1", DiagnosticKind::WrongType),
+        ("input_price: -1, output_price: 1", DiagnosticKind::InvalidValue),
         ("input_price: cheap, output_price: 1", DiagnosticKind::WrongType),
         ("prize: 1", DiagnosticKind::UnknownField),
     ] {

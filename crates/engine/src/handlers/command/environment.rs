@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use crate::definition::{EnvPolicy, HookDefinition};
-use crate::handler::DefinitionError;
+use crate::handler::{DefinitionError, HandlerEnv};
 
 type Env = BTreeMap<String, String>;
 
@@ -12,7 +12,7 @@ type Env = BTreeMap<String, String>;
 const MINIMAL: &[&str] = &["PATH", "HOME", "USER", "LANG", "TZ", "TMPDIR", "VIRTUAL_ENV"];
 
 /// What `definition` inherits of `host`, with its own variables in place.
-pub(super) fn of_hook(definition: &HookDefinition, host: &Env) -> Result<Env, DefinitionError> {
+pub(in crate::handlers) fn of_hook(definition: &HookDefinition, host: &Env) -> Result<Env, DefinitionError> {
     let mut env = host.clone();
     match &definition.env_policy {
         EnvPolicy::Inherit => {}
@@ -32,9 +32,20 @@ pub(super) fn of_hook(definition: &HookDefinition, host: &Env) -> Result<Env, De
     Ok(env)
 }
 
+/// The working directory of `definition` below `env`'s.
+pub(in crate::handlers) fn dir_of_hook(definition: &HookDefinition, env: &HandlerEnv) -> PathBuf {
+    match &definition.working_dir {
+        Some(written) if definition.profile.spec().expands_references => {
+            working_dir(written, &env.working_dir, &env.env)
+        }
+        Some(written) => env.working_dir.join(written),
+        None => env.working_dir.clone(),
+    }
+}
+
 /// The working directory that `written` names: `~`, `$V`, `${V}` and `${env.V}` are expanded, a relative one is joined
 /// to `base`. One that expands to nothing is `base`.
-pub(super) fn working_dir(written: &str, base: &Path, env: &Env) -> PathBuf {
+fn working_dir(written: &str, base: &Path, env: &Env) -> PathBuf {
     let below_home = written.strip_prefix('~').filter(|rest| rest.is_empty() || rest.starts_with('/'));
     let expanded = match below_home {
         Some(rest) => lookup(env, "HOME").to_owned() + &expand(rest, env),

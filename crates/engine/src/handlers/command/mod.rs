@@ -8,10 +8,10 @@
 //! Starting never forks this process: programs are resolved when the hook is loaded, and nothing runs between fork and
 //! exec, so that `posix_spawn` serves, whose cost does not grow with the parent's memory.
 
-mod environment;
+pub(super) mod environment;
 mod process;
-mod program;
-mod reaper;
+pub(super) mod program;
+pub(super) mod reaper;
 mod streams;
 #[cfg(test)]
 mod tests;
@@ -73,13 +73,7 @@ impl HandlerFactory for CommandFactory {
         };
         let hook_env = environment::of_hook(definition, &env.env)?;
         let program = Program::find(command, definition.profile.spec().shell, env, &hook_env)?;
-        let working_dir = match &definition.working_dir {
-            Some(written) if definition.profile.spec().expands_references => {
-                environment::working_dir(written, &env.working_dir, &env.env)
-            }
-            Some(written) => env.working_dir.join(written),
-            None => env.working_dir.clone(),
-        };
+        let working_dir = environment::dir_of_hook(definition, env);
         let (own, slots) = (definition.env.clone(), Arc::clone(&self.slots));
         Ok(Arc::new(CommandHandler { program, env: hook_env, own, working_dir, slots }))
     }

@@ -14,14 +14,14 @@ const POSIX_SHELL: &str = "/bin/sh";
 
 /// A program by its absolute path, and its arguments.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Program {
-    pub(super) path: PathBuf,
-    pub(super) args: Vec<String>,
+pub(in crate::handlers) struct Program {
+    pub(in crate::handlers) path: PathBuf,
+    pub(in crate::handlers) args: Vec<String>,
 }
 
 impl Program {
     /// The program of `definition`, under the environment that it will run in.
-    pub(super) fn find(
+    pub(in crate::handlers) fn find(
         definition: &CommandDefinition,
         shell: Shell,
         env: &HandlerEnv,
@@ -75,7 +75,7 @@ fn shell_path(shell: Shell, env: &HandlerEnv) -> PathBuf {
 }
 
 /// Looks in the absolute folders of `PATH`. Relative ones are left out: they mean another place in each directory.
-fn search(name: &str, env: &BTreeMap<String, String>) -> Option<PathBuf> {
+pub(in crate::handlers) fn search(name: &str, env: &BTreeMap<String, String>) -> Option<PathBuf> {
     let folders = env.get("PATH").map_or("/usr/local/bin:/usr/bin:/bin", String::as_str);
     std::env::split_paths(folders)
         .filter(|folder| folder.is_absolute())
@@ -83,7 +83,7 @@ fn search(name: &str, env: &BTreeMap<String, String>) -> Option<PathBuf> {
         .find(|path| is_executable(path))
 }
 
-fn is_executable(path: &Path) -> bool {
+pub(in crate::handlers) fn is_executable(path: &Path) -> bool {
     path.is_file() && access(path, Access::EXEC_OK).is_ok()
 }
 

@@ -22,8 +22,10 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, getpid, kill_process, set_child_subreaper, waitid};
 use tokio::sync::OwnedSemaphorePermit;
 
+use crate::handlers::worker::keeper;
+
 /// Tells which run a process belongs to; set only after [`adopt_orphans`].
-pub(super) const MARK_VARIABLE: &str = "GATEHOOK_RUN";
+pub(in crate::handlers) const MARK_VARIABLE: &str = "GATEHOOK_RUN";
 
 /// Processes that left their group are looked for at most once in this time: it reads the process table.
 const BETWEEN_SEARCHES: Duration = Duration::from_millis(100);
@@ -45,8 +47,12 @@ pub fn adopt_orphans() -> io::Result<()> {
 }
 
 /// Waits until what hooks left running outside of their process groups is ended too, but no longer than `patience`. For
-/// a program that has called [`adopt_orphans`] to call before it exits: what it does not end by then lives on. Blocks.
+/// a program that has called [`adopt_orphans`] to call before it exits: what it does not end by then lives on. Workers
+/// are ended in any case. Blocks.
 pub fn end_leftovers(patience: Duration) {
+    let begin = Instant::now();
+    keeper::end_all(patience);
+    let patience = patience.saturating_sub(begin.elapsed());
     let (done, settled) = mpsc::channel();
     if ADOPTING.load(Ordering::Acquire)
         && let Some(reaper) = &*REAPER
@@ -64,12 +70,12 @@ enum Task {
 }
 
 /// One run of a command, as its processes name it.
-pub(super) struct Mark {
+pub(in crate::handlers) struct Mark {
     run: u64,
 }
 
 /// The mark of a new run, where orphans are adopted.
-pub(super) fn mark() -> Option<Mark> {
+pub(in crate::handlers) fn mark() -> Option<Mark> {
     ADOPTING.load(Ordering::Acquire).then(|| {
         let run = NEXT_RUN.fetch_add(1, Ordering::Relaxed);
         live_runs().insert(run);
@@ -95,15 +101,15 @@ fn live_runs() -> std::sync::MutexGuard<'static, BTreeSet<u64>> {
 
 /// A killed process group whose leader is still to be reaped. It keeps its place in the bound on processes until then,
 /// which is what bounds the queue.
-pub(super) struct Remains {
-    pub(super) leader: OwnedFd,
-    pub(super) group: Pid,
-    pub(super) _slot: Option<OwnedSemaphorePermit>,
-    pub(super) mark: Option<Mark>,
+pub(in crate::handlers) struct Remains {
+    pub(in crate::handlers) leader: OwnedFd,
+    pub(in crate::handlers) group: Pid,
+    pub(in crate::handlers) _slot: Option<OwnedSemaphorePermit>,
+    pub(in crate::handlers) mark: Option<Mark>,
 }
 
 /// Hands on a group that has been killed. Does not block.
-pub(super) fn bury(remains: Remains) {
+pub(in crate::handlers) fn bury(remains: Remains) {
     let refused = match &*REAPER {
         Some(reaper) => reaper.send(Task::Bury(remains)).err().map(|refused| refused.0),
         None => Some(Task::Bury(remains)),
