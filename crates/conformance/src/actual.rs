@@ -21,13 +21,7 @@ impl Actual {
         Self { fields, outcomes: why.map(str::to_owned).into_iter().collect() }
     }
 
-    /// `prompt` is what a model was asked last.
-    pub(crate) fn new(
-        verdict: Verdict,
-        elapsed: Duration,
-        folder: &Path,
-        prompt: Option<String>,
-    ) -> Result<Self, String> {
+    pub(crate) fn new(verdict: Verdict, elapsed: Duration, folder: &Path) -> Result<Self, String> {
         let kinds = |blocks| -> Vec<String> {
             verdict.notices.iter().filter(|notice| notice.blocks == blocks).map(|notice| notice.kind.name()).collect()
         };
@@ -59,7 +53,6 @@ impl Actual {
             "instruction_context": instructions,
             "stderr": verdict.stderr,
             "error_kind": failure,
-            "rendered_prompt": prompt,
             "message": verdict.message,
             "message_kinds": kinds(true),
             "system_message": verdict.system_message,
@@ -74,6 +67,14 @@ impl Actual {
         });
         let Value::Object(fields) = fields else { return Err("the verdict is no object".to_owned()) };
         Ok(Self { fields, outcomes: outcomes.collect() })
+    }
+
+    /// The same with more that was found, by name.
+    pub(crate) fn with(mut self, more: Value) -> Self {
+        if let Value::Object(more) = more {
+            self.fields.extend(more);
+        }
+        self
     }
 
     /// Whether there is anything to compare under this expectation.

@@ -4,6 +4,7 @@
 
 mod check;
 mod demo;
+mod dialects;
 mod judging;
 mod list;
 mod misbehaving;

@@ -5,6 +5,7 @@ use std::ops::Range;
 use std::time::Duration;
 
 use gatehook_events::Profile;
+use gatehook_events::profile::Shell;
 
 use super::DiagnosticKind as Kind;
 use super::document::{Key, Node, Value};
@@ -87,7 +88,7 @@ impl<'a> Draft<'a> {
             name: section.text("name"),
             command: section.text("command"),
             args: section.texts("args").unwrap_or_default(),
-            shell: section.bool("shell").unwrap_or(true),
+            shell: section.bool("shell").unwrap_or(profile.spec().shell != Shell::None),
             module: section.text("module"),
             function: section.text("function"),
             python: section.text("python"),
@@ -98,7 +99,11 @@ impl<'a> Draft<'a> {
             method: section.choice("method", &METHOD).unwrap_or("POST"),
             headers: headers.unwrap_or_default(),
             contract: section.choice("contract", &CONTRACT).unwrap_or_default(),
-            timeout: if native { section.seconds("timeout") } else { section.integer("timeout").map(|n| n as f64) },
+            timeout: if native || profile.spec().is_foreign {
+                section.seconds("timeout")
+            } else {
+                section.integer("timeout").map(|n| n as f64)
+            },
             env: section.text_map("env").unwrap_or_default(),
             env_policy: env_policy(&section),
             working_dir: section.text("working_dir"),
@@ -203,7 +208,9 @@ fn refuse_unknown(section: &Section<'_>, profile: Profile, options: &ReadOptions
             return;
         }
         let problem = match profile {
-            Profile::Native => unknown_native(section, &key.text, kind),
+            profile if profile == Profile::Native || profile.spec().is_foreign => {
+                unknown_native(section, &key.text, kind)
+            }
             _ => unknown_docker_agent(section, &key.text, options.profile, profile),
         };
         if let Some(problem) = problem {
@@ -253,7 +260,9 @@ fn unknown_docker_agent(section: &Section<'_>, name: &str, file: Profile, hook: 
 /// The types a hook may have, for a suggestion.
 pub(crate) fn types<'o>(profile: Profile, options: &ReadOptions<'o>) -> Vec<&'o str> {
     let stock: &[&'static str] = match profile {
-        Profile::Native => &[COMMAND, WORKER, PYTHON, WEBHOOK, BUILTIN, MODEL],
+        profile if profile == Profile::Native || profile.spec().is_foreign => {
+            &[COMMAND, WORKER, PYTHON, WEBHOOK, BUILTIN, MODEL]
+        }
         _ => &[COMMAND, BUILTIN, MODEL],
     };
     stock.iter().chain(options.types).copied().collect()

@@ -127,11 +127,11 @@ fn handler(event: Event, draft: &Draft<'_>, options: &ReadOptions<'_>) -> Option
     };
     match kind {
         COMMAND => command(draft, options).map(HandlerDefinition::Command),
-        WORKER if draft.profile == Profile::Native => command(draft, options).map(|command| worker(draft, command)),
-        PYTHON if matches!(draft.profile, Profile::Native | Profile::OllamaCli) => python(draft),
+        WORKER if is_ours(draft.profile) => command(draft, options).map(|command| worker(draft, command)),
+        PYTHON if is_ours(draft.profile) => python(draft),
         BUILTIN => builtin(draft, options),
         MODEL => model::read(event, draft, options),
-        WEBHOOK if draft.profile == Profile::Native => webhook::read(event, draft, options),
+        WEBHOOK if is_ours(draft.profile) => webhook::read(event, draft, options),
         kind if draft.is_custom(options) || !options.validate => Some(other(draft, kind)),
         kind => {
             let problem = section.problem(Kind::UnsupportedType, format!("there is no type `{kind}`"));
@@ -140,6 +140,11 @@ fn handler(event: Event, draft: &Draft<'_>, options: &ReadOptions<'_>) -> Option
             None
         }
     }
+}
+
+/// Whether hooks of this profile stand in our own files as native ones do.
+pub(super) fn is_ours(profile: Profile) -> bool {
+    profile == Profile::Native || profile.spec().is_foreign
 }
 
 /// Text that must be there. What has a wrong type was reported already.

@@ -1,10 +1,10 @@
 //! A model hook judged: its prompt, and what becomes of the reply.
 
-use gatehook_events::{Decides, Event, Profile};
+use gatehook_events::{Decides, Event};
 
 use super::DiagnosticKind as Kind;
 use super::draft::Draft;
-use super::hook::required;
+use super::hook::{is_ours, required};
 use super::hooks::{ReadOptions, place_in_lines};
 use super::suggest;
 use crate::definition::{HandlerDefinition, ModelDefinition};
@@ -17,7 +17,7 @@ pub(super) fn read(event: Event, draft: &Draft<'_>, options: &ReadOptions<'_>) -
     let prompt = required(draft, "prompt", draft.prompt, Kind::PromptRequired, "a model hook needs a `prompt`");
     let schema = draft.schema.unwrap_or_default();
     // docker-agent finds out at dispatch.
-    if let Some(prompt) = prompt.filter(|_| draft.profile == Profile::Native) {
+    if let Some(prompt) = prompt.filter(|_| is_ours(draft.profile)) {
         check_prompt(draft, prompt);
         check_schema(event, draft, schema, options);
     }

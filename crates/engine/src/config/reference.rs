@@ -22,9 +22,9 @@ const MAX_FILE: u64 = 64 * 1024;
 const RESERVED: &[&str] = &["host", "content-length", "transfer-encoding", "connection", "upgrade", "te", "trailer"];
 
 /// A reference that leads nowhere.
-struct Missing {
-    kind: Kind,
-    message: String,
+pub(super) struct Missing {
+    pub(super) kind: Kind,
+    pub(super) message: String,
 }
 
 /// The variables of a hook, expanded; `None` where one cannot be had, which is reported.
@@ -40,13 +40,15 @@ pub(crate) fn environment(draft: &Draft<'_>, options: &ReadOptions<'_>) -> Optio
                 let message = format!("`{name}` cannot be a variable of the environment");
                 Err(Missing { kind: Kind::InvalidValue, message })
             }
-            Profile::Native => expand(text, &|reference| variable(reference, options)),
+            Profile::Native | Profile::OllamaCli | Profile::Ollm => {
+                expand(text, &|reference| variable(reference, options))
+            }
             // docker-agent: what is not set is empty.
             Profile::DockerAgent => expand(text, &|reference| match variable(reference, options) {
                 Some(Err(_)) => Some(Ok(String::new())),
                 found => found,
             }),
-            Profile::DockerAgentV158 | Profile::OllamaCli | Profile::Ollm => Ok(text.clone()),
+            Profile::DockerAgentV158 => Ok(text.clone()),
         };
         match value {
             Ok(value) => drop(variables.insert(name.clone(), value)),
@@ -118,7 +120,7 @@ pub(crate) fn conceal(section: &Section<'_>, node: &Node) {
 
 type Place = std::ops::Range<usize>;
 
-fn header(key: &Key, node: &Node, options: &ReadOptions<'_>) -> Result<(String, String), (Missing, Place)> {
+pub(super) fn header(key: &Key, node: &Node, options: &ReadOptions<'_>) -> Result<(String, String), (Missing, Place)> {
     check_name(&key.text).map_err(|message| (Missing { kind: Kind::InvalidHeader, message }, key.span.clone()))?;
     let at = |missing| (missing, node.span.clone());
     let value = header_value(node, options).map_err(at)?;

@@ -44,7 +44,9 @@ impl HandlerFactory for ModelFactory {
         };
         match self.handler(model) {
             Ok(handler) => Ok(Arc::new(handler)),
-            Err(unusable) if definition.profile == Profile::Native => Err(unusable.into()),
+            Err(unusable) if definition.profile == Profile::Native || definition.profile.spec().is_foreign => {
+                Err(unusable.into())
+            }
             // docker-agent finds out when the hook should run.
             Err(unusable) => Ok(Arc::new(Unrunnable::failing(unusable.into()))),
         }
