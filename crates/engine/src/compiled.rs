@@ -13,6 +13,7 @@ use crate::handler::{DefinitionError, Handler, HandlerEnv};
 use crate::identity::first_equal;
 use crate::matcher::{CompiledCondition, Matchers, PatternError, Rule};
 use crate::registry::Registry;
+use crate::trust::{Seal, sealed};
 use crate::unrunnable::Unrunnable;
 
 /// A configuration that cannot be put into force.
@@ -102,7 +103,7 @@ impl Hook {
         if profile.spec().is_foreign && dialect.is_none() {
             return Err(BuildCause::NoDialect(profile.name()));
         }
-        let handler = handler(&definition, env, registry)?;
+        let handler = sealed(handler(&definition, env, registry)?, definition.seal.as_ref());
         let conditions = definition.when.iter().map(|when| CompiledCondition::compile(&when.field, &when.pattern));
         Ok(Self {
             name: definition.display_name().into(),
@@ -148,6 +149,9 @@ impl Hook {
 /// The handler of a definition. docker-agent finds out that there is none when the hook should run, natively it is an
 /// error at load.
 fn handler(definition: &HookDefinition, env: &HandlerEnv, registry: &Registry) -> Result<Arc<dyn Handler>, BuildCause> {
+    if let Some(why) = definition.seal.as_ref().and_then(Seal::absence) {
+        return Ok(Arc::new(Unrunnable::not_trusted(why)));
+    }
     let found = match &definition.handler {
         HandlerDefinition::Builtin { command, .. } if command.is_empty() => Err(BuildCause::BuiltinNameMissing),
         HandlerDefinition::Builtin { command, .. } => {

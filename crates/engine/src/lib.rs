@@ -7,6 +7,7 @@
 //! - [`config`]: files of YAML, JSON or TOML into [`definition`]s, with diagnostics that show the place.
 //! - [`handler`]: what runs a hook; [`registry`]: which handlers and builtins there are; [`streaming`]: how a streamed
 //!   answer is held for them.
+//! - [`trust`]: which hooks of a project may run.
 //!
 //! It knows no HTTP server, no agent and no foreign dialect by name.
 
@@ -35,6 +36,7 @@ pub mod streaming;
 pub mod template;
 pub mod text;
 mod time;
+pub mod trust;
 mod unrunnable;
 
 /// The vocabulary: events, inputs, outputs and verdicts.

@@ -24,6 +24,11 @@ impl Unrunnable {
     pub(crate) fn failing(error: HandlerError) -> Self {
         Self { error }
     }
+
+    /// For a hook that must not run.
+    pub(crate) fn not_trusted(why: &str) -> Self {
+        Self { error: HandlerError::new(FailureKind::NotTrusted, why) }
+    }
 }
 
 impl Handler for Unrunnable {

@@ -115,6 +115,8 @@ pub enum FailureKind {
     TemplateRender,
     /// Nobody registered the shape of a model's reply.
     UnknownSchema,
+    /// It is not in force: its content is not what was approved, or it is required and not there.
+    NotTrusted,
     /// The rewrite cannot be made.
     UnsupportedRewrite,
     /// A builtin or handler said that it failed.

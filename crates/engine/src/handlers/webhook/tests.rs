@@ -5,6 +5,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::*;
 use crate::client::raw_server::{Answer, RawServer, response};
+use crate::definition::Source;
 use crate::definition::WebhookDefinition;
 use crate::find::Others;
 use crate::handler::Payload;
