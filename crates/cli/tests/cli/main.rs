@@ -5,6 +5,7 @@
 mod check;
 mod demo;
 mod list;
+mod living;
 mod misbehaving;
 mod output;
 mod pages;
