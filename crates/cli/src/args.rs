@@ -127,7 +127,7 @@ pub(crate) struct FileArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct TestArgs {
-    /// The event, as in pre_tool_use.
+    /// The event, as in pre_tool_use, or as its dialect calls it.
     pub(crate) event: String,
     /// Configuration file, in place of all that `serve` would read.
     #[arg(long, value_name = "FILE")]

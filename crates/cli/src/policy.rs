@@ -104,7 +104,7 @@ fn in_folder(source: Source, folder: &Path) -> Vec<Place> {
 }
 
 /// The profile of this name.
-fn profile(name: &str) -> Result<Profile, PolicyError> {
+pub(crate) fn profile(name: &str) -> Result<Profile, PolicyError> {
     Profile::from_name(name).ok_or_else(|| PolicyError::UnknownProfile(name.to_owned()))
 }
 
@@ -123,6 +123,8 @@ impl<'a> Reading<'a> {
     pub(crate) fn of(named: &[PathBuf], dialect: &str, env: &'a BTreeMap<String, String>) -> Result<Self, PolicyError> {
         let profile = profile(dialect)?;
         if named.is_empty() {
+            // A foreign contract has files of its own; these are none of them.
+            let profile = if profile.spec().is_foreign { Profile::Native } else { profile };
             let config = env.get("GATEHOOK_CONFIG").filter(|path| !path.is_empty()).map(Path::new);
             return Ok(Self { env, profile, places: usual_places(env, config), environment: true });
         }

@@ -11,8 +11,9 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use gatehook_engine::builtins::BUILTINS;
-use gatehook_engine::config::fields::{CONDITIONS, DEFAULTS, FILE, GROUP, HOOK, STREAM};
+use gatehook_engine::config::fields::{CONDITIONS, DEFAULTS, FILE, GROUP, HOOK, REPLY, REQUEST, REWRITE, RULE, STREAM};
 use gatehook_engine::config::{Field, OLLAMA_VARIABLES, Shape, Variable};
+use gatehook_engine::handlers::webhook::{CONTRACTS, Terms};
 use gatehook_gateway::settings;
 
 fn docs(name: &str) -> PathBuf {
@@ -49,6 +50,7 @@ fn shape(shape: Shape) -> String {
     match shape {
         Shape::Bool => "`true`, `false`".to_owned(),
         Shape::Integer => "whole number".to_owned(),
+        Shape::Number => "number".to_owned(),
         Shape::Text => "text".to_owned(),
         Shape::Duration => "length of time".to_owned(),
         Shape::Word(words) => codes(words),
@@ -56,6 +58,9 @@ fn shape(shape: Shape) -> String {
         Shape::TextMap => "names and texts".to_owned(),
         Shape::PatternMap => "fields and patterns".to_owned(),
         Shape::SecretMap => "names and texts, or `{file: PATH}`".to_owned(),
+        Shape::Secrets => "text or `{file: PATH}`, or a list of them".to_owned(),
+        Shape::NumberMap => "names and numbers".to_owned(),
+        Shape::Json => "any value".to_owned(),
         Shape::WordOrTexts(words, key) => format!("{}, `{{{key}: [NAME, …]}}`", codes(words)),
         Shape::Table(_) | Shape::NamedTables(_) | Shape::Any => "mapping".to_owned(),
         Shape::Tables(_) => "list".to_owned(),
@@ -113,6 +118,65 @@ fn the_configuration_page_shows_the_tables() {
         ("stream", fields(STREAM)),
         ("builtins", builtins()),
         ("conditions", conditions),
+    ] {
+        text = put(&text, name, &part);
+    }
+    check(&path, &text);
+}
+
+fn contracts() -> String {
+    let mut table = String::from(
+        "| `contract` | events | `url` without a path | what is sent | what the reply means |\n|---|---|---|---|---|\n",
+    );
+    for terms in &CONTRACTS {
+        let name = match terms.source {
+            "protocol.md" => code(terms.contract.name()),
+            source => format!("[`{}`]({source})", terms.contract.name()),
+        };
+        let row = [name, events(terms), paths(terms), terms.request.to_owned(), terms.reply.to_owned()];
+        table.push_str(&format!("| {} |\n", row.join(" | ")));
+    }
+    table
+}
+
+fn events(terms: &Terms) -> String {
+    let known = terms.events.iter().flat_map(|group| group.iter()).filter(|event| !event.is_lane());
+    let names: Vec<&str> = known.map(|event| event.name()).collect();
+    if names.is_empty() { "every event".to_owned() } else { codes(&names) }
+}
+
+fn paths(terms: &Terms) -> String {
+    match terms.paths {
+        ["", _] => String::new(),
+        [before, after] if before == after => code(before),
+        [before, after] => format!("`{before}`; after the model `{after}`"),
+    }
+}
+
+fn parameters() -> String {
+    let mut table =
+        String::from("| `contract` | parameter | value | default | what it says |\n|---|---|---|---|---|\n");
+    for terms in &CONTRACTS {
+        for field in terms.parameters {
+            let (name, value) = (terms.contract.name(), shape(field.shape));
+            let default = default(field.default);
+            table.push_str(&format!("| `{name}` | `{}` | {value} | {default} | {} |\n", field.name, field.doc));
+        }
+    }
+    table
+}
+
+#[test]
+fn the_page_on_webhooks_shows_the_contracts() {
+    let path = docs("webhooks.md");
+    let mut text = std::fs::read_to_string(&path).unwrap();
+    for (name, part) in [
+        ("contracts", contracts()),
+        ("parameters", parameters()),
+        ("request", fields(REQUEST)),
+        ("reply", fields(REPLY)),
+        ("rewrite", fields(REWRITE)),
+        ("rule", fields(RULE)),
     ] {
         text = put(&text, name, &part);
     }

@@ -64,6 +64,14 @@ impl Actual {
         Ok(Self { fields, outcomes: outcomes.collect() })
     }
 
+    /// The same with more that was found, by name.
+    pub(crate) fn with(mut self, more: Value) -> Self {
+        if let Value::Object(more) = more {
+            self.fields.extend(more);
+        }
+        self
+    }
+
     /// Whether there is anything to compare under this expectation.
     pub(crate) fn has(key: &str) -> bool {
         const KEYS: [&str; 8] = [

@@ -2,10 +2,11 @@
 //!
 //! A vector is one line of JSON: hooks, scripts, an event with its input, and what the verdict must be. No vector is
 //! known by name; `conformance/deviations.toml` lists the rules by which Gatehook differs on purpose.
-//! [`vector`] reads and runs one, [`expect`] compares, [`deviations`] excuses.
+//! [`vector`] reads and runs one ([`contract`] under a foreign contract), [`expect`] compares, [`deviations`] excuses.
 #![allow(clippy::print_stdout, reason = "the report is this program's output")]
 
 mod actual;
+mod contract;
 mod deviations;
 mod expect;
 mod reader;

@@ -16,7 +16,7 @@ use tokio_util::sync::CancellationToken;
 use crate::actual::Actual;
 use crate::deviations::Deviations;
 use crate::report::Report;
-use crate::{expect, reader};
+use crate::{contract, expect, reader};
 
 /// How many judging hooks of one dispatch may run at once.
 const SIDE_BY_SIDE: NonZeroUsize = NonZeroUsize::new(32).unwrap();
@@ -28,13 +28,14 @@ pub(crate) struct Vector {
     pub(crate) kind: String,
     #[serde(default)]
     version: String,
-    config: Value,
     #[serde(default)]
-    event: Option<String>,
+    pub(crate) config: Value,
     #[serde(default)]
-    input: Value,
+    pub(crate) event: Option<String>,
     #[serde(default)]
-    hook_scripts: BTreeMap<String, String>,
+    pub(crate) input: Value,
+    #[serde(default)]
+    pub(crate) hook_scripts: BTreeMap<String, String>,
     #[serde(default)]
     opts: Options,
     expect: Map<String, Value>,
@@ -43,6 +44,11 @@ pub(crate) struct Vector {
     absent_in_v158: Value,
     #[serde(default)]
     pub(crate) quirk: bool,
+    /// The foreign contract, and which of its readings: `documented`, or what its program does instead.
+    #[serde(default)]
+    dialect: String,
+    #[serde(default)]
+    profile: String,
 }
 
 /// How a vector is run.
@@ -61,6 +67,8 @@ pub(crate) async fn run(vector: &Vector, deviations: &Deviations, report: &mut R
         "dispatch" | "beyond" => verdicts(vector, deviations, report).await,
         "builtin" if vector.is_plain_builtin() => verdicts(vector, deviations, report).await,
         "config" => config(vector, report),
+        "run" if vector.profile == "documented" => contract(vector, report).await,
+        "run" => report.not_run(&format!("run, {}", vector.profile)),
         kind => report.not_run(kind),
     }
 }
@@ -87,6 +95,17 @@ fn conclude(vector: &Vector, profile: &str, differences: &[String], report: &mut
         [] => report.passed(),
         differences => report.failed(&vector.id, profile, differences),
     }
+}
+
+/// Runs a vector under the foreign contract that it names.
+async fn contract(vector: &Vector, report: &mut Report) {
+    let spoken = gatehook_dialects::all().into_iter().find(|dialect| dialect.profile().name() == vector.dialect);
+    let Some(dialect) = spoken else { return report.not_run(&format!("run, {}", vector.dialect)) };
+    let differences = match contract::run(vector, &*dialect).await {
+        Ok(actual) => expect::compare(&vector.expect, &actual).iter().map(ToString::to_string).collect(),
+        Err(error) => vec![error],
+    };
+    conclude(vector, &vector.dialect, &differences, report);
 }
 
 fn config(vector: &Vector, report: &mut Report) {
@@ -189,7 +208,7 @@ impl Vector {
     }
 
     /// A text with the scripts it names in it.
-    fn filled(&self, text: &str) -> String {
+    pub(crate) fn filled(&self, text: &str) -> String {
         match text.strip_prefix("{{").and_then(|rest| rest.strip_suffix("}}")) {
             Some(name) => self.hook_scripts.get(name).cloned().unwrap_or_else(|| text.to_owned()),
             None => text.to_owned(),

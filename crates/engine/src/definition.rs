@@ -1,7 +1,8 @@
 //! A hook as it was configured and checked: what runs, when, and what its failure means.
 
+mod webhook;
+
 use std::collections::BTreeMap;
-use std::fmt;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -9,6 +10,8 @@ use std::time::Duration;
 
 use gatehook_events::{Event, Profile};
 use serde_json::{Map, Value};
+
+pub use webhook::{Contract, Mapping, ReplyRules, RewriteFrom, Rule, Test, WebhookDefinition};
 
 /// All hooks in force, in configuration order.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -174,41 +177,6 @@ impl PythonDefinition {
             idle_timeout: WorkerDefinition::IDLE_TIMEOUT,
         }
     }
-}
-
-/// An HTTP request for each event. Its `Debug` shows neither the address nor the values of headers.
-#[derive(Clone, PartialEq)]
-pub struct WebhookDefinition {
-    /// Where to; user information in it is never logged.
-    pub url: String,
-    /// `POST` by default.
-    pub method: String,
-    /// Extra headers, in order, values resolved.
-    pub headers: Vec<(String, String)>,
-    /// The shape of request and reply.
-    pub contract: Contract,
-}
-
-impl fmt::Debug for WebhookDefinition {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let headers: Vec<&str> = self.headers.iter().map(|(name, _)| name.as_str()).collect();
-        let (method, contract) = (&self.method, &self.contract);
-        f.debug_struct("WebhookDefinition")
-            .field("method", method)
-            .field("headers", &headers)
-            .field("contract", contract)
-            .finish_non_exhaustive()
-    }
-}
-
-/// The shape of a webhook's request and reply.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Contract {
-    /// The payload as it is; the reply as a command hook would print it.
-    #[default]
-    Native,
-    /// The Ollama inference webhooks.
-    Ollama,
 }
 
 /// What the failure of a hook means.

@@ -180,6 +180,7 @@ fn shape(shape: Shape) -> Value {
     match shape {
         Shape::Bool => json!({ "type": "boolean" }),
         Shape::Integer => json!({ "type": "integer", "minimum": 0 }),
+        Shape::Number => json!({ "type": "number" }),
         Shape::Text => json!({ "type": "string" }),
         Shape::Duration => json!({ "anyOf": [
             { "type": "number", "exclusiveMinimum": 0 },
@@ -189,10 +190,9 @@ fn shape(shape: Shape) -> Value {
         Shape::Texts => texts(),
         Shape::TextMap => map_of(json!({ "type": ["string", "number", "boolean"] })),
         Shape::PatternMap => map_of(json!({ "type": "string", "format": "regex" })),
-        Shape::SecretMap => map_of(json!({ "anyOf": [
-            { "type": "string" },
-            { "type": "object", "properties": { "file": { "type": "string" } }, "required": ["file"], "additionalProperties": false },
-        ] })),
+        Shape::NumberMap => map_of(json!({ "type": "number" })),
+        Shape::SecretMap => map_of(secret()),
+        Shape::Secrets => json!({ "anyOf": [secret(), { "type": "array", "items": secret() }] }),
         Shape::WordOrTexts(words, key) => json!({ "anyOf": [
             { "enum": words },
             { "type": "object", "properties": { key: texts() }, "required": [key], "additionalProperties": false },
@@ -201,8 +201,17 @@ fn shape(shape: Shape) -> Value {
         Shape::Tables(fields) => json!({ "type": "array", "items": section(fields) }),
         Shape::NamedTables(fields) => map_of(section(fields)),
         Shape::Hooks => json!({ "$ref": "#/$defs/hooks" }),
-        Shape::Any => json!({}),
+        Shape::Any | Shape::Json => json!({}),
     }
+}
+
+/// Text, or a file that holds it.
+fn secret() -> Value {
+    let file = json!({ "file": { "type": "string" } });
+    json!({ "anyOf": [
+        { "type": "string" },
+        { "type": "object", "properties": file, "required": ["file"], "additionalProperties": false },
+    ] })
 }
 
 fn map_of(values: Value) -> Value {

@@ -28,6 +28,7 @@
 
 mod functions;
 mod lex;
+mod names;
 mod parse;
 mod render;
 #[cfg(test)]
@@ -74,6 +75,12 @@ impl Template {
     /// Reads a template.
     pub fn parse(text: &str) -> Result<Self, TemplateError> {
         parse::parse(text).map(|nodes| Self { nodes })
+    }
+
+    /// Whether every name that leads from the whole input is a field of a payload, or one of those that are `made` by
+    /// who renders it; the error has the place of one that is not.
+    pub fn check_names(&self, made: &[&str]) -> Result<(), TemplateError> {
+        names::check(&self.nodes, made)
     }
 
     /// The text for one input, as [`Input::to_json`](gatehook_events::Input::to_json) gives it; what is longer than

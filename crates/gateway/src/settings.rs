@@ -121,6 +121,8 @@ pub fn read(document: &Document, options: &ReadOptions<'_>) -> Result<(config::F
     let file = config::read_file(document, &options, &diagnostics);
     let context = Context { document, diagnostics: &diagnostics };
     let settings = match &document.root.value {
+        // What a foreign program's file says besides is that program's.
+        _ if options.profile.spec().is_foreign => None,
         config::Value::Map(_) => Section::open(context, &document.root, "", FILE),
         _ => None,
     };

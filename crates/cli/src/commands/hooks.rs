@@ -9,7 +9,7 @@ use std::time::Duration;
 use gatehook_engine::definition::Source;
 use gatehook_engine::handlers::command;
 use gatehook_engine::{Executor, HookInfo};
-use gatehook_events::{Event, Input, Outcome, OutcomeKind, Verdict};
+use gatehook_events::{Event, Input, Outcome, OutcomeKind, Profile, Verdict};
 use serde_json::{Map, Value, json};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
@@ -128,8 +128,9 @@ fn count(number: usize, what: &str) -> String {
 }
 
 fn test(args: &TestArgs, env: &BTreeMap<String, String>, printer: &mut Printer) -> Result<Exit, Failure> {
-    let event = event(&args.event)?;
-    let input = input(args, event)?;
+    let profile = policy::profile(&args.dialect)?;
+    let event = event(&args.event, profile)?;
+    let input = input(args, event, profile)?;
     let executor = Reading::of(&args.config, &args.dialect, env)?.policy()?.executor(env)?;
     // What a command hook leaves behind outside of its group becomes a child of this process, and is ended. Where the
     // system has no such thing, the group is all that is ended.
@@ -175,17 +176,19 @@ async fn until_told(executor: &Executor, event: Event, input: &Input) -> std::io
     Ok(None)
 }
 
-fn event(name: &str) -> Result<Event, Failure> {
-    Event::from_name(name).filter(|event| !event.is_lane()).ok_or_else(|| {
-        let known = Event::all().map(Event::name);
+/// The event of a name, the dialect's own or the native one.
+fn event(name: &str, profile: Profile) -> Result<Event, Failure> {
+    let native = Event::from_name(name).filter(|event| !event.is_lane());
+    Event::from_name_in(profile, name).or(native).ok_or_else(|| {
+        let known = Event::all().filter_map(|event| event.name_in(profile)).chain(Event::all().map(Event::name));
         Failure::usage(format!("there is no event `{name}`"), gatehook_engine::config::did_you_mean(name, known))
     })
 }
 
 /// The caller's input, or a sample, with the caller's changes.
-fn input(args: &TestArgs, event: Event) -> Result<Input, Failure> {
+fn input(args: &TestArgs, event: Event, profile: Profile) -> Result<Input, Failure> {
     let mut input = match &args.input {
-        Some(path) => given(path)?,
+        Some(path) => spoken(given(path)?, event, profile)?,
         None => gatehook_events::sample::sample(event),
     };
     if let Some(tool) = &args.tool {
@@ -198,6 +201,16 @@ fn input(args: &TestArgs, event: Event) -> Result<Input, Failure> {
         sample::set(&mut input, event, assignment)?;
     }
     Ok(Input::read(input).map_err(SampleError::from)?)
+}
+
+/// A payload of a foreign contract as a native one.
+fn spoken(payload: Map<String, Value>, event: Event, profile: Profile) -> Result<Map<String, Value>, Failure> {
+    let Some(dialect) = policy::registry().dialect(profile) else { return Ok(payload) };
+    let (_, input) = dialect.read_payload(Some(event), Value::Object(payload)).map_err(SampleError::Payload)?;
+    match input.to_json().map_err(|error| SampleError::Unwritable(error.to_string()))? {
+        Value::Object(fields) => Ok(fields),
+        _ => Ok(Map::new()),
+    }
 }
 
 /// What a file or standard input says of an event.

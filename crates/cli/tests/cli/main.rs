@@ -4,6 +4,7 @@
 
 mod check;
 mod demo;
+mod dialects;
 mod list;
 mod living;
 mod misbehaving;

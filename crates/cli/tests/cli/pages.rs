@@ -211,6 +211,39 @@ fn the_guard_of_the_page_on_streams_does_what_it_says() {
     assert_eq!((refusal.as_str(), end.as_str()), ("That is internal.", "stop"));
 }
 
+/// A key that requests may be signed with.
+const SECRET: &str = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
+
+#[test]
+fn the_guard_of_the_page_on_webhooks_answers_who_signs_and_is_understood() {
+    let home = Home::new();
+    let blocks = blocks(&root().join("docs/webhooks.md"));
+    let port = free_port().to_string();
+    for block in blocks.iter().filter(|block| name(block).is_some()) {
+        home.file(name(block).unwrap(), &block.text.replace("9103", &port));
+    }
+    let mut guard = home.command("python3");
+    let _guard = Running::start(guard.arg("guard.py").env("GUARD_SECRET", SECRET).stderr(Stdio::null()));
+    let serve = |secret: &str| {
+        let mut command = home.gatehook();
+        Serve::start_command(command.args(["serve", "--config", "gatehook.yaml"]).env("GUARD_SECRET", secret))
+    };
+    let lines: Vec<String> = blocks.iter().flat_map(commands).map(|(line, _)| line).collect();
+    let curls = lines.iter().filter(|line| line.starts_with("curl "));
+    let bodies: Vec<&str> = curls.filter_map(|line| line.split('\'').nth(1)).collect();
+    let [masked, refused] = bodies[..] else { panic!("{bodies:?}") };
+    let signed = serve(SECRET);
+    let (status, answer) = signed.post("/v1/chat/completions", masked);
+    assert_eq!(status, 200, "{answer}");
+    assert!(answer.contains("[NAME] asks for the weather") && !answer.contains("Ann"), "{answer}");
+    let (status, answer) = signed.post("/v1/chat/completions", refused);
+    assert_eq!(status, 400, "{answer}");
+    assert!(answer.contains("That is internal."), "{answer}");
+    // The guard does not judge for strangers, and what is not judged does not pass.
+    let stranger = serve("whsec_AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=");
+    assert_eq!(stranger.post("/v1/chat/completions", masked).0, 503);
+}
+
 #[test]
 fn every_configuration_on_a_page_is_in_order() {
     let mut tried = 0;
@@ -223,7 +256,8 @@ fn every_configuration_on_a_page_is_in_order() {
             python_files(&block.text).for_each(|name| drop(home.file(name, "")));
             let mut command = home.gatehook();
             command.args(["hooks", "check", &format!("snippet.{extension}")]);
-            command.envs(variables(&block.text).into_iter().map(|name| (name, "x")));
+            let value = |name: &String| if name.ends_with("SECRET") { SECRET } else { "x" };
+            command.envs(variables(&block.text).into_iter().map(|name| (name.clone(), value(&name))));
             let ran = ran(&mut command);
             assert_eq!(ran.code, 0, "{}:\n{}\n{}", page.display(), block.text, ran.shown());
             tried += 1;

@@ -5,6 +5,7 @@ use std::ops::Range;
 use std::time::Duration;
 
 use gatehook_events::Profile;
+use gatehook_events::profile::Shell;
 
 use super::DiagnosticKind as Kind;
 use super::document::{Key, Node, Value};
@@ -14,7 +15,7 @@ use super::fields::{
 };
 use super::hooks::ReadOptions;
 use super::section::{Context, Section};
-use super::suggest;
+use super::{reference, suggest};
 use crate::definition::{Cache, Contract, EnvPolicy, Patch, Stream, ToolCalls};
 use crate::streaming::WINDOW_SIZE;
 
@@ -74,24 +75,19 @@ impl<'a> Draft<'a> {
         };
         refuse_unknown(&section, profile, options);
         let native = profile == Profile::Native;
-        // What a header holds itself may be a secret; what it refers to is not shown anyway.
-        let conceal = |(_, node): &(Key, Node)| match &node.value {
-            Value::Str(text) if text.contains("${env.") || text.contains("${file:") => {}
-            Value::Map(_) => {}
-            _ => context.diagnostics.conceal(node.span.clone()),
-        };
         let headers = section.node("headers").and_then(|node| match &node.value {
             Value::Map(entries) => Some(entries.as_slice()),
             _ => section.wrong_type("headers", node, "a mapping from names to texts"),
         });
-        headers.unwrap_or_default().iter().for_each(conceal);
+        // What a header holds itself may be a secret; what it refers to is not shown anyway.
+        headers.unwrap_or_default().iter().for_each(|(_, node)| reference::conceal(&section, node));
         Some(Self {
             profile,
             kind: section.text("type"),
             name: section.text("name"),
             command: section.text("command"),
             args: section.texts("args").unwrap_or_default(),
-            shell: section.bool("shell").unwrap_or(true),
+            shell: section.bool("shell").unwrap_or(profile.spec().shell != Shell::None),
             module: section.text("module"),
             function: section.text("function"),
             python: section.text("python"),
@@ -102,7 +98,11 @@ impl<'a> Draft<'a> {
             method: section.choice("method", &METHOD).unwrap_or("POST"),
             headers: headers.unwrap_or_default(),
             contract: section.choice("contract", &CONTRACT).unwrap_or_default(),
-            timeout: if native { section.seconds("timeout") } else { section.integer("timeout").map(|n| n as f64) },
+            timeout: if native || profile.spec().is_foreign {
+                section.seconds("timeout")
+            } else {
+                section.integer("timeout").map(|n| n as f64)
+            },
             env: section.text_map("env").unwrap_or_default(),
             env_policy: env_policy(&section),
             working_dir: section.text("working_dir"),
@@ -206,7 +206,9 @@ fn refuse_unknown(section: &Section<'_>, profile: Profile, options: &ReadOptions
             return;
         }
         let problem = match profile {
-            Profile::Native => unknown_native(section, &key.text, kind),
+            profile if profile == Profile::Native || profile.spec().is_foreign => {
+                unknown_native(section, &key.text, kind)
+            }
             _ => unknown_docker_agent(section, &key.text, options.profile, profile),
         };
         if let Some(problem) = problem {
@@ -256,7 +258,9 @@ fn unknown_docker_agent(section: &Section<'_>, name: &str, file: Profile, hook: 
 /// The types a hook may have, for a suggestion.
 pub(crate) fn types<'o>(profile: Profile, options: &ReadOptions<'o>) -> Vec<&'o str> {
     let stock: &[&'static str] = match profile {
-        Profile::Native => &[COMMAND, WORKER, PYTHON, WEBHOOK, BUILTIN, MODEL],
+        profile if profile == Profile::Native || profile.spec().is_foreign => {
+            &[COMMAND, WORKER, PYTHON, WEBHOOK, BUILTIN, MODEL]
+        }
         _ => &[COMMAND, BUILTIN, MODEL],
     };
     stock.iter().chain(options.types).copied().collect()

@@ -9,7 +9,7 @@ use super::section::{Field, Shape, words};
 pub const ON_ERROR: [(&str, OnError); 3] =
     [("block", OnError::Block), ("warn", OnError::Warn), ("ignore", OnError::Ignore)];
 /// The shape of a webhook's request and reply.
-pub const CONTRACT: [(&str, Contract); 2] = [("native", Contract::Native), ("ollama", Contract::Ollama)];
+pub const CONTRACT: [(&str, Contract); 11] = Contract::ALL;
 /// How `updated_input` is applied.
 pub const PATCH: [(&str, Patch); 2] = [("top_level", Patch::TopLevel), ("merge_patch", Patch::MergePatch)];
 /// What of a stream is held.
@@ -120,6 +120,16 @@ pub const HOOK: &[Field] = &[
     Field::new("contract", Shape::Word(CONTRACT_WORDS), "The shape of request and reply.")
         .default("native")
         .only(&[WEBHOOK]),
+    Field::new("parameters", Shape::Any, "What requests of a vendor's contract say besides the event.")
+        .only(&[WEBHOOK]),
+    Field::new("request", Shape::Table(REQUEST), "The request of `contract: mapped`.").only(&[WEBHOOK]),
+    Field::new("reply", Shape::Table(REPLY), "What a reply means under `contract: mapped`.").only(&[WEBHOOK]),
+    Field::new(
+        "secret",
+        Shape::Secrets,
+        "Signs each request as Standard Webhooks has it, as in `whsec_…`; several while one is replaced.",
+    )
+    .only(&[WEBHOOK]),
     Field::new("timeout", Shape::Duration, "How long it may take.").default("10s, a model 30s"),
     Field::new("env", Shape::TextMap, "Extra or overriding variables; values may hold `${env.NAME}`."),
     Field::new("env_policy", ENV_POLICY_SHAPE, "What it inherits of the environment.")
@@ -174,6 +184,38 @@ pub const STREAM: &[Field] = &[
         .default("0"),
 ];
 
+/// The request of a mapped contract.
+pub const REQUEST: &[Field] =
+    &[Field::new("body", Shape::Json, "The body: any value; its texts may hold fields, as in `{{ .output_text }}`.")];
+
+/// What a reply means under a mapped contract.
+pub const REPLY: &[Field] = &[
+    Field::new("block_when", Shape::Tables(RULE), "It blocks where one of these holds."),
+    Field::new("block_status", Shape::Texts, "Statuses of HTTP that block; all others but 2xx are failures.")
+        .default("none"),
+    Field::new("ask_when", Shape::Tables(RULE), "A person decides where one of these holds."),
+    Field::new("allow_when", Shape::Tables(RULE), "One of these must hold where none blocks or asks.").default("any"),
+    Field::new("reason", Shape::Text, "The place of the reason, as in `/result/why`."),
+    Field::new("rewrite", Shape::Table(REWRITE), "The place of rewritten text; missing or null is no rewrite."),
+];
+
+/// Where rewritten text stands.
+pub const REWRITE: &[Field] = &[
+    Field::new("text", Shape::Text, "The place of one text, for `{{ .text }}`."),
+    Field::new("texts", Shape::Text, "The place of a list of texts, for `{{ .texts }}`."),
+];
+
+/// A condition on a reply.
+pub const RULE: &[Field] = &[
+    Field::new("path", Shape::Text, "A JSON pointer, in which `*` is every item of a list."),
+    Field::new("is", Shape::Json, "It is this boolean, number or text."),
+    Field::new("in", Shape::Json, "It is one of this list."),
+    Field::new("at_least", Shape::Number, "It is a number, and not below this one."),
+    Field::new("matches", Shape::Text, "It is text that fits this pattern as a whole."),
+    Field::new("exists", Shape::Bool, "It is there and not null, or is not."),
+    Field::new("optional", Shape::Bool, "What is missing does not hold, instead of being a failure.").default("false"),
+];
+
 /// The fields of a docker-agent hook. Each may stand on a hook of any type.
 pub(crate) const DOCKER_AGENT: &[&str] = &[
     "name",
@@ -192,7 +234,7 @@ pub(crate) const DOCKER_AGENT: &[&str] = &[
 
 /// Fields of the design that this version does not act on, and therefore does not take.
 pub(crate) const LATER: &[&str] =
-    &["mode", "sandbox", "user", "max_memory", "max_cpu_seconds", "max_file_size", "retries", "signature"];
+    &["mode", "sandbox", "user", "max_memory", "max_cpu_seconds", "max_file_size", "retries"];
 
 /// What a condition may name, beside `tool_input.…`.
 pub const CONDITIONS: &[&str] = &["agent", "model", "route", "key", "plane"];

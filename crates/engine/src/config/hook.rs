@@ -5,16 +5,15 @@ use std::time::Duration;
 
 use gatehook_events::{Event, Profile, Rewrite};
 use serde_json::{Map, Value as Json};
-use url::Url;
 
 use super::DiagnosticKind as Kind;
 use super::draft::{Draft, types};
 use super::fields::{BUILTIN, COMMAND, MODEL, ON_ERROR, PYTHON, WEBHOOK, WORKER};
 use super::hooks::{ReadOptions, pattern_help, place_within};
-use super::{CONDITIONS, duration, pattern, program, reference, suggest};
+use super::{CONDITIONS, duration, pattern, program, reference, suggest, webhook};
 use crate::definition::{
-    CommandDefinition, Condition, Contract, EnvPolicy, HandlerDefinition, HookDefinition, OnError, Origin, Patch,
-    PythonDefinition, Source, WebhookDefinition, WorkerDefinition,
+    CommandDefinition, Condition, EnvPolicy, HandlerDefinition, HookDefinition, OnError, Origin, Patch,
+    PythonDefinition, Source, WorkerDefinition,
 };
 
 /// Fields that hooks of all types share; an embedder's type gets all others as they stand.
@@ -128,15 +127,15 @@ fn handler(event: Event, draft: &Draft<'_>, options: &ReadOptions<'_>) -> Option
     };
     match kind {
         COMMAND => command(draft, options).map(HandlerDefinition::Command),
-        WORKER if draft.profile == Profile::Native => command(draft, options).map(|command| worker(draft, command)),
-        PYTHON if matches!(draft.profile, Profile::Native | Profile::OllamaCli) => python(draft),
+        WORKER if is_ours(draft.profile) => command(draft, options).map(|command| worker(draft, command)),
+        PYTHON if is_ours(draft.profile) => python(draft),
         BUILTIN => builtin(draft, options),
         MODEL => {
             let model = required(draft, "model", draft.model, Kind::ModelRequired, "a model hook needs a `model`");
             let prompt = required(draft, "prompt", draft.prompt, Kind::PromptRequired, "a model hook needs a `prompt`");
             model.and(prompt).map(|_| other(draft, kind))
         }
-        WEBHOOK if draft.profile == Profile::Native => webhook(event, draft, options),
+        WEBHOOK if is_ours(draft.profile) => webhook::read(event, draft, options),
         kind if draft.is_custom(options) || !options.validate => Some(other(draft, kind)),
         kind => {
             let problem = section.problem(Kind::UnsupportedType, format!("there is no type `{kind}`"));
@@ -147,8 +146,19 @@ fn handler(event: Event, draft: &Draft<'_>, options: &ReadOptions<'_>) -> Option
     }
 }
 
+/// Whether hooks of this profile stand in our own files as native ones do.
+fn is_ours(profile: Profile) -> bool {
+    profile == Profile::Native || profile.spec().is_foreign
+}
+
 /// Text that must be there. What has a wrong type was reported already.
-fn required<'a>(draft: &Draft<'a>, name: &str, text: Option<&'a str>, kind: Kind, message: &str) -> Option<&'a str> {
+pub(super) fn required<'a>(
+    draft: &Draft<'a>,
+    name: &str,
+    text: Option<&'a str>,
+    kind: Kind,
+    message: &str,
+) -> Option<&'a str> {
     let found = text.filter(|text| !text.trim().is_empty());
     let section = &draft.section;
     let is_wrong_type = section.node(name).is_some() && text.is_none();
@@ -244,50 +254,6 @@ fn builtin(draft: &Draft<'_>, options: &ReadOptions<'_>) -> Option<HandlerDefini
         }
     }
     Some(HandlerDefinition::Builtin { command: name.to_owned(), args: draft.args.clone() })
-}
-
-fn webhook(event: Event, draft: &Draft<'_>, options: &ReadOptions<'_>) -> Option<HandlerDefinition> {
-    let section = &draft.section;
-    let url = required(draft, "url", draft.url, Kind::UrlRequired, "a webhook needs a `url`");
-    let headers = reference::headers(draft, options);
-    let is_inference = matches!(event, Event::PreInference | Event::PostInference);
-    if draft.contract == Contract::Ollama && !is_inference {
-        let message = format!("the contract `ollama` has no `{}`", event.name());
-        let problem = section.problem(Kind::ContractUnsupported, message).at(section.place("contract"));
-        section.report(problem.help("it knows `pre_inference` and `post_inference`"));
-    }
-    let has_user = |url: &str| Url::parse(url).is_ok_and(|url| !url.username().is_empty() || url.password().is_some());
-    if let Some(url) = url.filter(|url| has_user(url) || check_url(url).is_err()) {
-        conceal_user_information(draft, url);
-    }
-    if let Some(Err(cause)) = url.map(check_url) {
-        section.report(section.problem(Kind::InvalidUrl, cause).at(section.place("url")));
-    }
-    let (method, contract) = (draft.method.to_owned(), draft.contract);
-    Some(HandlerDefinition::Webhook(WebhookDefinition { url: url?.to_owned(), method, headers: headers?, contract }))
-}
-
-/// Keeps user information out of reports where an odd address hides it from their own look for it.
-fn conceal_user_information(draft: &Draft<'_>, url: &str) {
-    if let (Some(at), Some(node)) = (url.rfind('@'), draft.section.node("url")) {
-        let document = draft.section.context.document;
-        draft.section.context.diagnostics.conceal(place_within(document, &node.span, url, &(0..at)));
-    }
-}
-
-/// What is wrong with an address, without its user information.
-pub(crate) fn check_url(text: &str) -> Result<(), String> {
-    let url = Url::parse(text).map_err(|error| format!("this is no URL: {error}"))?;
-    if !matches!(url.scheme(), "http" | "https") {
-        // Without `//`, what looks like a scheme may be a user's name.
-        return Err("a webhook is reached by `http://` or `https://`".to_owned());
-    }
-    // The parser takes `http:host` and `http:///host` for `http://host`; a typing error is likelier.
-    let authority = text.trim_start().get(url.scheme().len()..).and_then(|rest| rest.strip_prefix("://"));
-    match authority {
-        Some(rest) if !rest.starts_with('/') && url.host_str().is_some_and(|host| !host.is_empty()) => Ok(()),
-        _ => Err("this URL has no host".to_owned()),
-    }
 }
 
 fn conditions(draft: &Draft<'_>) -> Vec<Condition> {

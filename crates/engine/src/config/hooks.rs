@@ -17,7 +17,7 @@ use super::document::{Document, Key, Node, Value};
 use super::draft::Draft;
 use super::fields::GROUP;
 use super::section::{Context, Section};
-use super::{hook, pattern, suggest};
+use super::{foreign, hook, pattern, suggest};
 use crate::definition::{EnvPolicy, HookDefinition, HookGroup, HooksConfig, OnError, Source};
 
 /// What the reader must know of the surroundings.
@@ -89,6 +89,9 @@ pub fn read_hooks(
     if node.value == Value::Null {
         return config;
     }
+    if options.profile.spec().is_foreign {
+        return foreign::read_hooks(context, node, options);
+    }
     if let Some(section) = Section::open(context, node, "hooks", &[]) {
         for (key, node) in section.node.entries() {
             if !diagnostics.is_full() {
@@ -130,14 +133,16 @@ fn known_event(context: Context<'_>, key: &Key, profile: Profile) -> Option<Even
     }
     let problem = match event {
         Some(event) => {
-            let owners = PROFILES.iter().filter(|owner| event.capabilities(owner.profile).is_some());
+            let owners = PROFILES.iter().filter(|owner| event.name_in(owner.profile) == Some(name));
             let owners: Vec<&str> = owners.map(|owner| owner.name).collect();
             unknown_event(profile, name, name).help(format!("hooks of {} have it", owners.join(" and ")))
         }
         None => {
             let known = Event::all().filter(|event| event.capabilities(profile).is_some()).map(Event::name);
             let problem = Diagnostic::new(Kind::UnknownEvent, name, format!("there is no event `{name}`"));
-            problem.maybe_help(suggest::did_you_mean(name, known))
+            let elsewhere = PROFILES.iter().find_map(|row| Event::from_name_in(row.profile, name)?.name_in(profile));
+            let elsewhere = elsewhere.map(|own| format!("it is called `{own}` here"));
+            problem.maybe_help(elsewhere.or_else(|| suggest::did_you_mean(name, known)))
         }
     };
     context.diagnostics.report(problem.at(key.span.clone()));

@@ -3,7 +3,8 @@
 //!
 //! A text becomes a [`Document`]: one small tree in which each value knows its place. A [`Section`] reads a mapping of
 //! it by a table of [`Field`]s, from which the JSON Schema comes too; other crates read their own parts of a file the
-//! same way. [`read_hooks`] reads the `hooks:` mapping of any [`Profile`].
+//! same way. [`read_hooks`] reads the `hooks:` mapping of any [`Profile`]; [`ollama_cli`] and [`ollm`] read the files of
+//! those programs.
 //!
 //! ```
 //! use gatehook_engine::config::{self, Format, ReadOptions};
@@ -50,16 +51,20 @@ mod document;
 mod draft;
 mod duration;
 pub mod fields;
+mod foreign;
 mod hook;
 mod hooks;
 mod json;
 mod ollama;
+pub mod ollama_cli;
+pub mod ollm;
 mod pattern;
 mod program;
 mod reference;
 mod section;
 pub(crate) mod suggest;
 mod toml;
+mod webhook;
 mod yaml;
 
 use std::num::NonZeroUsize;
@@ -128,6 +133,11 @@ pub fn read_file(document: &Document, options: &ReadOptions<'_>, diagnostics: &D
         max_concurrent_hooks: None,
     };
     if document.root.value == Value::Null {
+        return file;
+    }
+    // The files of foreign programs hold more than hooks, and none of that is ours.
+    if options.profile.spec().is_foreign {
+        file.hooks = foreign::read(document, options, diagnostics);
         return file;
     }
     let Some(root) = Section::open(context, &document.root, "", fields::FILE) else {

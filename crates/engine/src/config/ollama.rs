@@ -6,8 +6,8 @@ use std::time::Duration;
 use gatehook_events::{Event, Profile};
 
 use super::diagnostic::{ConfigError, Diagnostic, DiagnosticKind as Kind, Diagnostics};
-use super::hook::check_url;
 use super::reference::{check_name, check_value};
+use super::webhook::check_url;
 use super::{duration, suggest, words};
 use crate::definition::{
     Contract, HandlerDefinition, HookDefinition, HookGroup, HooksConfig, OnError, WebhookDefinition,
@@ -57,7 +57,8 @@ pub fn ollama_env(env: &BTreeMap<String, String>) -> Result<Option<HooksConfig>,
     for (name, event) in [(PRE_URL, Event::PreInference), (POST_URL, Event::PostInference)] {
         let Some(url) = variables.url(name) else { continue };
         let headers = headers.clone();
-        let webhook = WebhookDefinition { url, method: "POST".to_owned(), headers, contract: Contract::Ollama };
+        let webhook =
+            WebhookDefinition { method: "POST".to_owned(), headers, ..WebhookDefinition::new(url, Contract::Ollama) };
         let hook = HookDefinition::new(Profile::Native, HandlerDefinition::Webhook(webhook));
         let hooks = vec![HookDefinition { timeout: Some(timeout), on_error: Some(on_error), ..hook }];
         config.groups.push(HookGroup { event, matcher: String::new(), hooks });

@@ -11,7 +11,9 @@ use super::DiagnosticKind as Kind;
 use super::document::{Key, Node, Value};
 use super::draft::Draft;
 use super::hooks::ReadOptions;
+use super::section::Section;
 use crate::definition::Source;
+use crate::handlers::webhook::sign;
 
 /// Bytes of a file that holds a header's value.
 const MAX_FILE: u64 = 64 * 1024;
@@ -20,9 +22,9 @@ const MAX_FILE: u64 = 64 * 1024;
 const RESERVED: &[&str] = &["host", "content-length", "transfer-encoding", "connection", "upgrade", "te", "trailer"];
 
 /// A reference that leads nowhere.
-struct Missing {
-    kind: Kind,
-    message: String,
+pub(super) struct Missing {
+    pub(super) kind: Kind,
+    pub(super) message: String,
 }
 
 /// The variables of a hook, expanded; `None` where one cannot be had, which is reported.
@@ -38,13 +40,15 @@ pub(crate) fn environment(draft: &Draft<'_>, options: &ReadOptions<'_>) -> Optio
                 let message = format!("`{name}` cannot be a variable of the environment");
                 Err(Missing { kind: Kind::InvalidValue, message })
             }
-            Profile::Native => expand(text, &|reference| variable(reference, options)),
+            Profile::Native | Profile::OllamaCli | Profile::Ollm => {
+                expand(text, &|reference| variable(reference, options))
+            }
             // docker-agent: what is not set is empty.
             Profile::DockerAgent => expand(text, &|reference| match variable(reference, options) {
                 Some(Err(_)) => Some(Ok(String::new())),
                 found => found,
             }),
-            Profile::DockerAgentV158 | Profile::OllamaCli | Profile::Ollm => Ok(text.clone()),
+            Profile::DockerAgentV158 => Ok(text.clone()),
         };
         match value {
             Ok(value) => drop(variables.insert(name.clone(), value)),
@@ -77,9 +81,46 @@ pub(crate) fn headers(draft: &Draft<'_>, options: &ReadOptions<'_>) -> Option<Ve
     (section.context.diagnostics.len() == before).then_some(headers)
 }
 
+/// The keys that requests are signed with, resolved and checked; `None` where one is wrong, which is reported without
+/// it.
+pub(crate) fn secrets(draft: &Draft<'_>, options: &ReadOptions<'_>) -> Option<Vec<String>> {
+    let section = &draft.section;
+    let nodes = match section.node("secret") {
+        None => return Some(Vec::new()),
+        Some(Node { value: Value::Seq(items), .. }) => items.as_slice(),
+        Some(one) => std::slice::from_ref(one),
+    };
+    let before = section.context.diagnostics.len();
+    let mut secrets = Vec::new();
+    for node in nodes {
+        conceal(section, node);
+        let secret = header_value(node, options).and_then(|secret| match sign::key(&secret) {
+            Ok(_) => Ok(secret),
+            Err(message) => Err(Missing { kind: Kind::InvalidValue, message: format!("`secret`: {message}") }),
+        });
+        match secret {
+            Ok(secret) => secrets.push(secret),
+            Err(Missing { kind: Kind::WrongType, .. }) => {
+                section.wrong_type::<()>("secret", node, "text or `{file: PATH}`, or a list of them");
+            }
+            Err(missing) => section.report(section.problem(missing.kind, missing.message).at(node.span.clone())),
+        }
+    }
+    (section.context.diagnostics.len() == before).then_some(secrets)
+}
+
+/// Keeps a value out of reports, unless it says only where a secret is.
+pub(crate) fn conceal(section: &Section<'_>, node: &Node) {
+    match &node.value {
+        Value::Str(text) if text.contains("${env.") || text.contains("${file:") => {}
+        Value::Map(_) => {}
+        _ => section.context.diagnostics.conceal(node.span.clone()),
+    }
+}
+
 type Place = std::ops::Range<usize>;
 
-fn header(key: &Key, node: &Node, options: &ReadOptions<'_>) -> Result<(String, String), (Missing, Place)> {
+pub(super) fn header(key: &Key, node: &Node, options: &ReadOptions<'_>) -> Result<(String, String), (Missing, Place)> {
     check_name(&key.text).map_err(|message| (Missing { kind: Kind::InvalidHeader, message }, key.span.clone()))?;
     let at = |missing| (missing, node.span.clone());
     let value = header_value(node, options).map_err(at)?;

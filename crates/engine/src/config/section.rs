@@ -31,6 +31,8 @@ pub enum Shape {
     Bool,
     /// A whole number.
     Integer,
+    /// A number.
+    Number,
     /// Text.
     Text,
     /// A number of seconds, or text such as `500ms`.
@@ -45,6 +47,10 @@ pub enum Shape {
     PatternMap,
     /// A mapping from names to texts, or to `{file: PATH}`.
     SecretMap,
+    /// Text or `{file: PATH}`, or a list of them.
+    Secrets,
+    /// A mapping from names to numbers.
+    NumberMap,
     /// A word of the first list, or `{KEY: [text, …]}` with the second as key.
     WordOrTexts(&'static [&'static str], &'static str),
     /// A mapping of these fields.
@@ -55,8 +61,10 @@ pub enum Shape {
     NamedTables(&'static [Field]),
     /// A hook or a list of hooks.
     Hooks,
-    /// Anything; whoever reads it checks it.
+    /// A mapping; whoever reads it checks it.
     Any,
+    /// Any value.
+    Json,
 }
 
 /// A document and where its problems go.
@@ -210,6 +218,16 @@ impl<'a> Section<'a> {
         match node.value {
             Value::Int(value) => Some(value),
             _ => self.wrong_type(name, node, "a whole number"),
+        }
+    }
+
+    /// A number.
+    pub fn number(&self, name: &str) -> Option<f64> {
+        let node = self.node(name)?;
+        match node.value {
+            Value::Int(value) => Some(value as f64),
+            Value::Float(value) if value.is_finite() => Some(value),
+            _ => self.wrong_type(name, node, "a number"),
         }
     }
 

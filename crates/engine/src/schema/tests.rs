@@ -91,6 +91,9 @@ fn the_schema_accepts_what_the_reader_accepts() {
         "hooks: {stop: {type: python, module: guard, function: check, python: python3, workers: 1, idle_timeout: 30}}",
         "hooks: {pre_tool_use: [{type: model, model: m, prompt: p, schema: s}], turn_start: [{hooks: []}, {type: command, command: x}]}",
         "hooks: {post_inference: {type: webhook, url: 'http://h', headers: {A: b}, contract: ollama, stream: {mode: window, size: 8}}}",
+        "hooks: {pre_inference: {type: webhook, url: 'http://h', contract: lakera, parameters: {project_id: p}}}",
+        "hooks: {pre_inference: {type: webhook, url: 'http://h', contract: mapped, request: {body: {a: 1}}, reply: {block_when: [{path: /a, is: 1}, {path: /b, at_least: 0.5}], block_status: [403], rewrite: {text: /t}}}}",
+        "hooks: {stop: {type: webhook, url: 'http://h', secret: [whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw]}}",
     ] {
         let (schema, reader) = both_accept(text);
         assert!(schema, "{text}");
@@ -122,6 +125,10 @@ fn the_schema_refuses_what_has_a_wrong_shape() {
         "hooks: {stop: [{matcher: a, hooks: [{type: command, command: x}]}]}",
         "hooks: {pre_tool_use: [{matcher: 1, hooks: [{type: command, command: x}]}]}",
         "hooks: {post_inference: {type: webhook, url: 'http://h', stream: {mode: all}}}",
+        "hooks: {pre_inference: {type: webhook, url: 'http://h', contract: other}}",
+        "hooks: {pre_inference: {type: webhook, url: 'http://h', contract: mapped, request: {body: 1}, reply: {block_when: {path: /a, is: 1}}}}",
+        "hooks: {stop: {type: webhook, url: 'http://h', secret: 5}}",
+        "hooks: {stop: {type: command, command: x, secret: x}}",
     ] {
         assert_eq!(both_accept(text), (false, false), "{text}");
     }

@@ -131,6 +131,11 @@ fn field_of_input<'v>(input: &'v Value, name: &str) -> Option<Datum<'v>> {
     }
 }
 
+/// Whether a payload may have a field of this name.
+pub(super) fn is_field(name: &str) -> bool {
+    FIELDS.iter().any(|field| field.name == name || go_name(field.name) == name)
+}
+
 /// What a field is that is not filled. A cost that nobody knows is not 0.
 fn empty(field: &Field) -> Option<Value> {
     match field.json {

@@ -1,10 +1,12 @@
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
-use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, USER_AGENT};
+use gatehook_events::Event;
+use http::header::{ACCEPT, ACCEPT_ENCODING, AUTHORIZATION, CONTENT_TYPE, USER_AGENT};
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Uri};
 use percent_encoding::percent_decode_str;
 use url::Url;
 
+use super::contracts::{Terms, terms};
 use crate::definition::{Contract, WebhookDefinition};
 use crate::handler::DefinitionError;
 
@@ -16,8 +18,8 @@ const FRAMING: &[&str] =
 
 /// Where a webhook is, and what goes with each request to it.
 pub(super) struct Endpoint {
-    /// Without user information and fragment.
-    pub(super) url: Uri,
+    /// Before the model and after it; without user information and fragment.
+    urls: [Uri; 2],
     /// For messages.
     pub(super) host: String,
     pub(super) method: Method,
@@ -29,13 +31,29 @@ impl Endpoint {
         let mut url = Url::parse(definition.url.trim()).ok().filter(|url| matches!(url.scheme(), "http" | "https"));
         let host = url.as_ref().and_then(Url::host_str).unwrap_or_default().to_owned();
         let credentials = url.as_mut().and_then(take_credentials);
+        let paths = terms(definition.contract).paths;
         // What is wrong with it is not quoted: it may hold a password.
-        let plain =
-            url.filter(|_| !host.is_empty()).and_then(|url| Uri::try_from(url.as_str()).ok()).ok_or_else(|| {
-                wrong("url", "it is no http or https address", "give one as in https://guard.example/check")
-            })?;
-        Ok(Self { url: plain, host, method: method(&definition.method)?, headers: headers(definition, credentials)? })
+        let urls = url.filter(|_| !host.is_empty()).and_then(|url| Some([at(&url, paths[0])?, at(&url, paths[1])?]));
+        let urls = urls.ok_or_else(|| {
+            wrong("url", "it is no http or https address", "give one as in https://guard.example/check")
+        })?;
+        Ok(Self { urls, host, method: method(&definition.method)?, headers: headers(definition, credentials)? })
     }
+
+    /// Where an event is sent.
+    pub(super) fn url(&self, event: Event) -> &Uri {
+        let [before, after] = &self.urls;
+        if Terms::is_after(event) { after } else { before }
+    }
+}
+
+/// The address itself, or that of its contract's path where it has none.
+fn at(url: &Url, path: &str) -> Option<Uri> {
+    let mut url = url.clone();
+    if matches!(url.path(), "" | "/") && !path.is_empty() {
+        url.set_path(path);
+    }
+    Uri::try_from(url.as_str()).ok()
 }
 
 /// Takes the user information out of `url`; as `Authorization`, like curl sends it.
@@ -59,14 +77,14 @@ fn method(given: &str) -> Result<Method, DefinitionError> {
 }
 
 fn headers(definition: &WebhookDefinition, credentials: Option<HeaderValue>) -> Result<HeaderMap, DefinitionError> {
-    let agent = match definition.contract {
-        Contract::Native => concat!("gatehook/", env!("CARGO_PKG_VERSION")),
-        Contract::Ollama => "ollama-hooks/1",
-    };
+    let agent = terms(definition.contract).user_agent.unwrap_or(concat!("gatehook/", env!("CARGO_PKG_VERSION")));
     let mut headers = HeaderMap::new();
     headers.insert(CONTENT_TYPE, JSON);
     headers.insert(ACCEPT, JSON);
     headers.insert(USER_AGENT, HeaderValue::from_static(agent));
+    if definition.contract == Contract::AnthropicInference {
+        headers.insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
+    }
     if let Some(mut credentials) = credentials {
         credentials.set_sensitive(true);
         headers.insert(AUTHORIZATION, credentials);
@@ -106,8 +124,7 @@ mod tests {
     use super::*;
 
     fn definition(url: &str) -> WebhookDefinition {
-        let method = String::new();
-        WebhookDefinition { url: url.to_owned(), method, headers: Vec::new(), contract: Contract::Ollama }
+        WebhookDefinition::new(url, Contract::Ollama)
     }
 
     #[test]
@@ -119,7 +136,7 @@ mod tests {
             ("https://h/", "https://h/", None),
         ] {
             let endpoint = Endpoint::of(&definition(url)).unwrap();
-            assert_eq!(endpoint.url, plain, "{url}");
+            assert_eq!(endpoint.url(Event::PreInference), plain, "{url}");
             assert_eq!(endpoint.host, "h", "{url}");
             assert_eq!(endpoint.headers.get(AUTHORIZATION).map(|value| value.to_str().unwrap()), credentials, "{url}");
         }

@@ -1,14 +1,14 @@
-//! Webhook hooks: an HTTP request for each event, under one of two contracts.
+//! Webhook hooks: an HTTP request for each event, under one of several [contracts](CONTRACTS).
 //!
-//! - **Native**: the payload is the body; the reply is what a command hook would print. An empty one is no opinion.
-//! - **Ollama**: the published contract of Ollama's inference webhooks (<https://github.com/ollama/ollama/pull/15630>).
-//!
-//! Anything but a 2xx with a body that can be read is a failure: unreachable, late, a redirect (never followed), another
-//! status, more than 4 MiB. A webhook that fails five times in a row is left alone for five seconds.
+//! A reply with another status than its contract's, or that cannot be read, is a failure: unreachable, late, a redirect
+//! (never followed), too large. A webhook that misses five deadlines in a row is left alone for a second. With secrets,
+//! each request is signed as Standard Webhooks has it.
 
 mod breaker;
+#[doc(hidden)]
+pub mod contracts;
 mod endpoint;
-mod ollama;
+pub(crate) mod sign;
 #[cfg(test)]
 mod tests;
 
@@ -17,18 +17,20 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use gatehook_events::FailureKind;
-use http::{HeaderName, HeaderValue, Request, Response};
+use http::{HeaderMap, HeaderName, HeaderValue, Request, Response};
+use jiff::Timestamp;
 use tokio::time::sleep;
+use uuid::Uuid;
 
 use self::breaker::Breaker;
+use self::contracts::Agreement;
+pub use self::contracts::{CONTRACTS, Terms};
 use self::endpoint::Endpoint;
+use self::sign::Signer;
 use super::stopped;
 use crate::client::{Body, BodyError, Client, ClientError, Reach};
 use crate::definition::{Contract, HandlerDefinition, HookDefinition, Source};
 use crate::handler::{DefinitionError, Handler, HandlerEnv, HandlerError, HandlerFactory, HookCall, Reply, Run};
-
-/// Bytes of a reply.
-const REPLY_LIMIT: usize = 4 << 20;
 
 /// Before the one other try, where no connection came about.
 const BEFORE_RETRY: Duration = Duration::from_millis(50);
@@ -59,7 +61,8 @@ impl HandlerFactory for WebhookFactory {
         let client = if definition.origin.source == Source::Workspace { &self.public } else { &self.any };
         Ok(Arc::new(WebhookHandler {
             endpoint: Endpoint::of(webhook)?,
-            contract: webhook.contract,
+            agreement: Agreement::of(webhook)?,
+            signer: Signer::of(&webhook.secrets)?,
             client: client.clone(),
             breaker: Breaker::default(),
         }))
@@ -69,7 +72,8 @@ impl HandlerFactory for WebhookFactory {
 /// One webhook.
 struct WebhookHandler {
     endpoint: Endpoint,
-    contract: Contract,
+    agreement: Agreement,
+    signer: Option<Signer>,
     client: Client,
     breaker: Breaker,
 }
@@ -103,32 +107,37 @@ impl WebhookHandler {
     }
 
     async fn ask(&self, call: HookCall<'_>) -> Result<Reply, HandlerError> {
-        let body = match self.contract {
-            Contract::Native => call.payload.line(call.input)?,
-            Contract::Ollama => ollama::question(call.event, call.input)?,
+        let id = self.id(call);
+        let Some(body) = self.agreement.question(call.event, call.input, call.payload, &id)? else {
+            return Ok(Reply::Direct(None));
         };
-        let response = self.send(call, body).await?;
-        let status = response.status();
-        if status.is_redirection() {
-            return Err(self.failure(FailureKind::Redirected, &format!("it redirects ({})", status.as_u16())));
-        }
-        if !status.is_success() {
-            return Err(self.failure(FailureKind::BadStatus, &format!("it answered {}", status.as_u16())));
-        }
-        let reply = response.into_body().collect_within(REPLY_LIMIT).await.map_err(|error| match error {
-            BodyError::TooLarge { .. } => self.failure(FailureKind::OutputTooLarge, "its reply is over 4 MiB"),
+        let signed = self.signer.as_ref().map(|signer| signer.sign(&id, Timestamp::now().as_second(), &body));
+        let response = self.send(call, body, signed.unwrap_or_default()).await?;
+        let (status, limit) = (response.status().as_u16(), self.agreement.terms.reply_limit);
+        self.agreement.check(status).map_err(|error| self.at_host(error))?;
+        let reply = response.into_body().collect_within(limit).await.map_err(|error| match error {
+            BodyError::TooLarge { .. } => self.failure(FailureKind::OutputTooLarge, "its reply is too large"),
             BodyError::Broken(_) => self.failure(FailureKind::Unreachable, "it broke off in its reply"),
         })?;
-        match self.contract {
-            Contract::Native => native(reply).map_err(|message| self.failure(FailureKind::MalformedJson, message)),
-            Contract::Ollama => ollama::answer(call.event, &reply)
-                .map(|output| Reply::Direct(Some(output)))
-                .map_err(|error| self.failure(error.kind, &error.message)),
+        self.agreement.read(call.event, call.input, status, &reply).map_err(|error| self.at_host(error))
+    }
+
+    /// The request's identity, without dots: the exchange's, where the contract has it in the body too. Requests that
+    /// nobody tells apart have none.
+    fn id(&self, call: HookCall<'_>) -> String {
+        let plain = |id: &&str| !id.is_empty() && id.bytes().all(|b| b.is_ascii_alphanumeric() || b"-_".contains(&b));
+        match (self.agreement.terms.contract, &self.signer) {
+            (Contract::AnthropicInference, _) => {
+                let known = call.input.request_id.as_deref().filter(plain);
+                known.map_or_else(|| Uuid::new_v4().to_string(), str::to_owned)
+            }
+            (_, Some(_)) => format!("msg_{}", Uuid::new_v4().simple()),
+            (_, None) => String::new(),
         }
     }
 
     /// Sends the body, and once more where no connection came about: then nobody can have seen it.
-    async fn send(&self, call: HookCall<'_>, body: Bytes) -> Result<Response<Body>, HandlerError> {
+    async fn send(&self, call: HookCall<'_>, body: Bytes, signed: HeaderMap) -> Result<Response<Body>, HandlerError> {
         let failed = |error: ClientError| {
             let kind = match error {
                 ClientError::Forbidden { .. } => FailureKind::ForbiddenAddress,
@@ -136,21 +145,22 @@ impl WebhookHandler {
             };
             HandlerError::new(kind, error.to_string())
         };
-        match self.client.send(self.request(call, body.clone())).await {
+        match self.client.send(self.request(call, body.clone(), &signed)).await {
             Err(error) if error.is_connect() => {
                 sleep(BEFORE_RETRY).await;
-                self.client.send(self.request(call, body)).await.map_err(failed)
+                self.client.send(self.request(call, body, &signed)).await.map_err(failed)
             }
             result => result.map_err(failed),
         }
     }
 
-    fn request<B: From<Bytes>>(&self, call: HookCall<'_>, body: Bytes) -> Request<B> {
+    fn request<B: From<Bytes>>(&self, call: HookCall<'_>, body: Bytes, signed: &HeaderMap) -> Request<B> {
         let mut request = Request::new(body.into());
         *request.method_mut() = self.endpoint.method.clone();
-        *request.uri_mut() = self.endpoint.url.clone();
+        *request.uri_mut() = self.endpoint.url(call.event).clone();
         *request.headers_mut() = self.endpoint.headers.clone();
-        if self.contract == Contract::Ollama {
+        signed.iter().for_each(|(name, value)| drop(request.headers_mut().insert(name.clone(), value.clone())));
+        if self.agreement.terms.contract == Contract::Ollama {
             request.headers_mut().insert(EVENT_HEADER, HeaderValue::from_static(call.event.name()));
             let id = call.input.request_id.as_deref().unwrap_or_default();
             if let Ok(id) = HeaderValue::from_str(id) {
@@ -163,13 +173,8 @@ impl WebhookHandler {
     fn failure(&self, kind: FailureKind, cause: &str) -> HandlerError {
         HandlerError::new(kind, format!("{}: {cause}", self.endpoint.host))
     }
-}
 
-/// A reply as a command hook would print it. Plain text, which a command may print, is an error page here.
-fn native(reply: Bytes) -> Result<Reply, &'static str> {
-    let trimmed = reply.trim_ascii();
-    if !trimmed.is_empty() && !trimmed.starts_with(b"{") {
-        return Err("its reply is no JSON object");
+    fn at_host(&self, error: HandlerError) -> HandlerError {
+        self.failure(error.kind, &error.message)
     }
-    Ok(Reply::Process { stdout: reply, stderr: String::new(), exit_code: 0 })
 }

@@ -23,8 +23,7 @@ struct Hook {
 
 impl Hook {
     fn new(contract: Contract, url: &str) -> Self {
-        let webhook =
-            WebhookDefinition { url: url.to_owned(), method: "POST".to_owned(), headers: Vec::new(), contract };
+        let webhook = WebhookDefinition::new(url, contract);
         Self {
             definition: HookDefinition::new(Profile::Native, HandlerDefinition::Webhook(webhook)),
             factory: WebhookFactory::default(),
@@ -292,6 +291,17 @@ async fn a_webhook_that_refuses_is_unreachable_and_named_by_its_host_alone() {
     assert_eq!(error.kind, FailureKind::Unreachable);
     assert!(error.message.contains("127.0.0.1"), "{}", error.message);
     assert!(!format!("{error:?}").contains("secret") && !error.message.contains("path"), "{}", error.message);
+}
+
+#[tokio::test]
+async fn another_try_to_connect_is_within_the_deadline() {
+    let address = RawServer::new(&[Answer::Hang]).await.address;
+    for _ in 0..100 {
+        tokio::task::yield_now().await;
+    }
+    // The second try would come after 50 ms.
+    let hook = Hook { timeout: Duration::from_millis(20), ..Hook::ollama(&format!("http://{address}/")) };
+    assert_eq!(hook.failure().await, FailureKind::Timeout);
 }
 
 #[tokio::test]
