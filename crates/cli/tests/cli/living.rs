@@ -58,7 +58,7 @@ fn until(otherwise: &str, holds: impl Fn() -> bool) {
 #[test]
 fn hooks_test_runs_them_and_leaves_nothing() {
     for (prompt, code, says) in [
-        ("hello", 0, "allowed"),
+        ("hello", 0, "verdict: allow"),
         ("the launch codes", 1, "not that"),
         ("raise", 1, "it raised ValueError: no such rule"),
         ("hang", 1, "it did not answer in time"),
@@ -80,7 +80,7 @@ fn serve_keeps_them_between_requests_and_ends_them_with_itself() {
     let serve = Serve::start(&home, &["--config", "policy.json"]);
     assert_eq!(serve.chat("hello").0, 200);
     let running = processes_in(home.path());
-    assert_eq!(serve.chat("the launch codes").0, 403);
+    assert_eq!(serve.chat("the launch codes").0, 400);
     assert_eq!(serve.chat("raise").0, 503);
     assert_eq!(serve.chat("hello").0, 200);
     assert_eq!(processes_in(home.path()), running, "one worker with its child, one interpreter, and serve itself");
