@@ -6,6 +6,7 @@ mod check;
 mod demo;
 mod dialects;
 mod list;
+mod living;
 mod misbehaving;
 mod output;
 mod pages;
