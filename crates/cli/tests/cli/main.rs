@@ -7,6 +7,7 @@ mod demo;
 mod dialects;
 mod judging;
 mod list;
+mod living;
 mod misbehaving;
 mod output;
 mod pages;
