@@ -17,7 +17,7 @@ const COMPARISONS: &[Comparison] = &[
     Comparison { what: "1,000 matchers, none fits", name: "matchers_1000", unit: "ns", against: Some(("1 matcher", "matchers_1")), bound: AtMost(2.0) },
     Comparison { what: "221 secret rules, 1 MiB of prose", name: "prose_1m", unit: "µs", against: Some(("one pass with their literals", "prose_1m_literals")), bound: AtMost(1.3) },
     Comparison { what: "the same, source code", name: "code_1m", unit: "µs", against: Some(("one pass with their literals", "code_1m_literals")), bound: AtMost(1.3) },
-    Comparison { what: "10 MiB of prose, for each MiB", name: "prose_10m", unit: "µs", against: Some(("1 MiB", "prose_1m")), bound: AtMost(1.2) },
+    Comparison { what: "10 MiB of prose, for each MiB", name: "prose_10m", unit: "µs", against: Some(("1 MiB", "prose_1m")), bound: AtMost(1.5) },
     Comparison { what: "1 MiB of prose", name: "prose_1m", unit: "µs", against: Some(("64 KiB, for each MiB", "prose_64k")), bound: AtMost(1.2) },
 ];
 
