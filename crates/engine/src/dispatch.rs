@@ -165,7 +165,8 @@ impl Dispatch<'_> {
         let whole =
             hook.definition.include_images || matches!(hook.definition.handler, HandlerDefinition::Builtin { .. });
         let (input, told) = shown.to_hook(hook, whole, input);
-        let call = HookCall { event: self.event, input, payload: told.payload(), cancel: self.cancel, deadline };
+        let (payload, others) = (told.payload(), &hook.others);
+        let call = HookCall { event: self.event, input, payload, cancel: self.cancel, deadline, others };
         let reply = guarded(hook, call).await;
         match reply {
             Ok(reply) => read(reply, self.event, hook),

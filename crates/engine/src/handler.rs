@@ -15,6 +15,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::definition::HookDefinition;
+use crate::find::{Find, Others};
 use crate::streaming::{Scan, Streaming};
 
 /// The future of one run.
@@ -105,6 +106,12 @@ pub trait Handler: Send + Sync {
     fn scan(&self) -> Option<Box<dyn Scan>> {
         None
     }
+
+    /// What it finds in texts and puts something else in the place of, where it redacts. Hooks beside it that redact take
+    /// out of a text what it could not find any more behind them.
+    fn finds(&self) -> Option<Arc<dyn Find>> {
+        None
+    }
 }
 
 /// Makes handlers of one type; checks each definition, at load. [`Handler`] shows one.
@@ -168,6 +175,8 @@ pub struct HookCall<'a> {
     pub cancel: &'a CancellationToken,
     /// When the hook must have answered.
     pub deadline: Instant,
+    /// The others of its event that redact; none for one that does not.
+    pub others: &'a Others,
 }
 
 /// What a hook answered, in one of two protocols.

@@ -20,6 +20,11 @@ impl Unrunnable {
         };
         Self { error: HandlerError::new(kind, cause.to_string()) }
     }
+
+    /// For a hook that must not run.
+    pub(crate) fn not_trusted(why: &str) -> Self {
+        Self { error: HandlerError::new(FailureKind::NotTrusted, why) }
+    }
 }
 
 impl Handler for Unrunnable {

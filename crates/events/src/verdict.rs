@@ -109,6 +109,8 @@ pub enum FailureKind {
     Redirected,
     /// A webhook answered with a status that is no success.
     BadStatus,
+    /// It is not in force: its content is not what was approved, or it is required and not there.
+    NotTrusted,
     /// The rewrite cannot be made.
     UnsupportedRewrite,
     /// A builtin or handler said that it failed.

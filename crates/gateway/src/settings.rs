@@ -212,6 +212,23 @@ impl Settings {
     }
 }
 
+/// Gives these sections of `config` the values that they have in `locked`, whoever set them since.
+pub fn restore(sections: &[String], locked: &Config, config: &mut Config) {
+    for section in sections {
+        match section.as_str() {
+            "listen" => config.listen.clone_from(&locked.listen),
+            "upstreams" => config.upstreams.clone_from(&locked.upstreams),
+            "keys" => config.keys.clone_from(&locked.keys),
+            "limits" => config.limits.clone_from(&locked.limits),
+            "streams" => config.streams.clone_from(&locked.streams),
+            "management" => config.management = locked.management,
+            "unknown_paths" => config.unknown_paths = locked.unknown_paths,
+            "workers" => config.workers = locked.workers,
+            _ => {}
+        }
+    }
+}
+
 fn put<T>(place: &mut T, value: Option<T>) {
     if let Some(value) = value {
         *place = value;

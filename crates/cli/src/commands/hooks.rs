@@ -6,15 +6,15 @@ use std::path::Path;
 use std::pin::pin;
 use std::time::Duration;
 
-use gatehook_engine::definition::Source;
+use gatehook_engine::Executor;
 use gatehook_engine::handlers::command;
-use gatehook_engine::{Executor, HookInfo};
 use gatehook_events::{Event, Input, Outcome, OutcomeKind, Profile, Verdict};
 use serde_json::{Map, Value, json};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
 use crate::args::{FileArgs, HooksCommand, TestArgs};
+use crate::commands::{list, trust};
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::policy::{self, Reading};
@@ -29,83 +29,21 @@ const PATIENCE: Duration = Duration::from_secs(10);
 pub(crate) fn run(command: HooksCommand, printer: &mut Printer) -> Result<Exit, Failure> {
     let env: BTreeMap<String, String> = policy::environment();
     match command {
-        HooksCommand::List { files } => list(&files, &env, printer),
+        HooksCommand::List { files } => list::run(&files, &env, printer),
         HooksCommand::Check { files } => check(&files, &env, printer),
         HooksCommand::Test(args) => test(&args, &env, printer),
-    }
-}
-
-fn list(args: &FileArgs, env: &BTreeMap<String, String>, printer: &mut Printer) -> Result<Exit, Failure> {
-    let executor = Reading::of(&args.files, &args.dialect, env)?.policy()?.executor(env)?;
-    if args.json {
-        let rows: Vec<Value> = executor.hooks().map(|hook| row_json(&hook)).collect();
-        printer.json(&rows)?;
-        return Ok(Exit::Done);
-    }
-    if executor.hooks().next().is_none() {
-        printer.note("no hook is in force: no configuration names one");
-        return Ok(Exit::Done);
-    }
-    let mut table = Table::new(&["EVENT", "MATCHER", "HOOK", "TYPE", "STREAM", "SOURCE", "PROFILE", "PLACE"]);
-    for hook in executor.hooks() {
-        let definition = hook.definition;
-        table.row([
-            hook.event.public_name().to_owned(),
-            if hook.matcher.is_empty() { "*".to_owned() } else { hook.matcher.to_owned() },
-            definition.display_name().to_owned(),
-            definition.handler.kind().to_owned(),
-            match held(&hook) {
-                Some((text, thinking)) if text == thinking => text.to_owned(),
-                Some((text, thinking)) => format!("{text}, thinking {thinking}"),
-                None => String::new(),
-            },
-            source(definition.origin.source).to_owned(),
-            definition.profile.name().to_owned(),
-            place(&hook),
-        ]);
-    }
-    printer.text(&table)?;
-    Ok(Exit::Done)
-}
-
-fn row_json(hook: &HookInfo<'_>) -> Value {
-    let definition = hook.definition;
-    let origin = &definition.origin;
-    let stream = held(hook).map(|(text, thinking)| json!({"text": text, "thinking": thinking}));
-    json!({
-        "event": hook.event.public_name(), "matcher": hook.matcher, "name": definition.display_name(),
-        "type": definition.handler.kind(), "stream": stream, "source": source(origin.source),
-        "profile": definition.profile.name(), "file": origin.file.as_deref(),
-        "line": origin.file.is_some().then_some(origin.line), "in_force": true,
-    })
-}
-
-/// What of a streamed answer waits for a hook, of text and of thinking, where its event shows it any.
-fn held(hook: &HookInfo<'_>) -> Option<(&'static str, &'static str)> {
-    let shown = hook.event == Event::PostInference;
-    shown.then(|| (hook.policy.text.name(), hook.policy.thinking.name()))
-}
-
-fn source(source: Source) -> &'static str {
-    match source {
-        Source::Managed => "managed",
-        Source::User => "user",
-        Source::Workspace => "workspace",
-    }
-}
-
-fn place(hook: &HookInfo<'_>) -> String {
-    match &hook.definition.origin.file {
-        Some(file) => format!("{}:{}", file.display(), hook.definition.origin.line),
-        None => "environment".to_owned(),
+        HooksCommand::Trust(args) => trust::run(&args, &env, printer),
+        HooksCommand::Untrust { file, .. } => trust::withdraw(file.as_deref(), &env, printer),
     }
 }
 
 fn check(args: &FileArgs, env: &BTreeMap<String, String>, printer: &mut Printer) -> Result<Exit, Failure> {
     let reading = Reading::of(&args.files, &args.dialect, env)?;
-    let failure = match reading.policy().and_then(|policy| policy.executor(env)) {
-        Ok(executor) => {
+    let checked = reading.policy().and_then(|policy| Ok((policy.whole(env)?, list::waiting(&policy))));
+    let failure = match checked {
+        Ok((executor, waiting)) => {
             let (files, hooks) = (reading.places.len(), executor.hooks().count());
+            waiting.into_iter().for_each(|note| printer.note(&note));
             if args.json {
                 printer.json(&json!({"valid": true, "hooks": hooks, "problems": []}))?;
             } else {
@@ -131,7 +69,9 @@ fn test(args: &TestArgs, env: &BTreeMap<String, String>, printer: &mut Printer) 
     let profile = policy::profile(&args.dialect)?;
     let event = event(&args.event, profile)?;
     let input = input(args, event, profile)?;
-    let executor = Reading::of(&args.config, &args.dialect, env)?.policy()?.executor(env)?;
+    let policy = Reading::of(&args.config, &args.dialect, env)?.policy()?;
+    let executor = policy.executor(env)?;
+    list::waiting(&policy).into_iter().for_each(|note| printer.note(&note));
     // What a command hook leaves behind outside of its group becomes a child of this process, and is ended. Where the
     // system has no such thing, the group is all that is ended.
     let _ = command::adopt_orphans();

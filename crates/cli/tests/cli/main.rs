@@ -14,4 +14,5 @@ mod schema;
 mod serve;
 mod starting;
 mod support;
+mod trust;
 mod trying;

@@ -1,6 +1,7 @@
 //! One hook judged, in docker-agent's order: `on_error`, `timeout`, `type`, what the type needs. Then what only native
 //! hooks are held to.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use gatehook_events::{Event, Profile, Rewrite};
@@ -13,7 +14,7 @@ use super::hooks::{ReadOptions, pattern_help, place_within};
 use super::{CONDITIONS, duration, pattern, program, reference, suggest, webhook};
 use crate::definition::{
     CommandDefinition, Condition, EnvPolicy, HandlerDefinition, HookDefinition, OnError, Origin, Patch,
-    PythonDefinition, Source, WorkerDefinition,
+    PythonDefinition, WorkerDefinition,
 };
 
 /// Fields that hooks of all types share; an embedder's type gets all others as they stand.
@@ -47,7 +48,7 @@ pub(crate) fn judge(event: Event, draft: &Draft<'_>, options: &ReadOptions<'_>) 
         refuse_without_effect(event, draft);
     }
     let section = &draft.section;
-    let workspace = options.source == Source::Workspace;
+    let is_foreign = options.source.needs_approval();
     let env_policy = draft.env_policy.clone().or_else(|| options.defaults.env_policy.clone());
     Some(HookDefinition {
         version: None,
@@ -56,7 +57,7 @@ pub(crate) fn judge(event: Event, draft: &Draft<'_>, options: &ReadOptions<'_>) 
         handler: handler?,
         timeout: timeout.or(options.defaults.timeout),
         env: env?,
-        env_policy: env_policy.unwrap_or(if workspace { EnvPolicy::Minimal } else { EnvPolicy::Inherit }),
+        env_policy: env_policy.unwrap_or(if is_foreign { EnvPolicy::Minimal } else { EnvPolicy::Inherit }),
         working_dir: draft.working_dir.filter(|dir| !dir.is_empty()).map(str::to_owned),
         on_error,
         strict_output: draft.strict_output,
@@ -68,6 +69,8 @@ pub(crate) fn judge(event: Event, draft: &Draft<'_>, options: &ReadOptions<'_>) 
         concurrent: draft.concurrent,
         cache: draft.cache,
         ignored: ignored(draft),
+        written: Some(Arc::new(section.node.to_json())),
+        seal: None,
         origin: Origin {
             source: options.source,
             file: options.file.clone(),

@@ -46,6 +46,7 @@
 //! assert_eq!(paths, ["hooks.stop", "upstreams.local"]);
 //! ```
 
+mod authority;
 mod diagnostic;
 mod document;
 mod draft;
@@ -81,6 +82,7 @@ pub use section::{Context, Field, Section, Shape, words};
 pub use suggest::did_you_mean;
 
 use crate::definition::HooksConfig;
+use crate::trust::Required;
 pub(crate) use fields::CONDITIONS;
 
 /// What a file says to the engine.
@@ -94,6 +96,10 @@ pub struct File {
     pub defaults: Defaults,
     /// How many hooks run at once; `None` where it does not say.
     pub max_concurrent_hooks: Option<NonZeroUsize>,
+    /// Hooks that must be in force.
+    pub required: Vec<Required>,
+    /// Settings that nothing else changes.
+    pub locked: Vec<String>,
 }
 
 /// Reads a file that has nothing but hooks.
@@ -131,6 +137,8 @@ pub fn read_file(document: &Document, options: &ReadOptions<'_>, diagnostics: &D
         profile: options.profile,
         defaults: options.defaults.clone(),
         max_concurrent_hooks: None,
+        required: Vec::new(),
+        locked: Vec::new(),
     };
     if document.root.value == Value::Null {
         return file;
@@ -148,6 +156,8 @@ pub fn read_file(document: &Document, options: &ReadOptions<'_>, diagnostics: &D
         file.profile = profile;
     }
     file.max_concurrent_hooks = root.count("max_concurrent_hooks", 1).and_then(NonZeroUsize::new);
+    file.required = authority::required(&root, options);
+    file.locked = authority::locked(&root, options);
     if let Some(section) = root.section("defaults", fields::DEFAULTS) {
         file.defaults = defaults(&section, &file.defaults);
     }

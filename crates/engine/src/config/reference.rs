@@ -12,7 +12,6 @@ use super::document::{Key, Node, Value};
 use super::draft::Draft;
 use super::hooks::ReadOptions;
 use super::section::Section;
-use crate::definition::Source;
 use crate::handlers::webhook::sign;
 
 /// Bytes of a file that holds a header's value.
@@ -194,7 +193,7 @@ fn file(path: &str, options: &ReadOptions<'_>) -> Result<String, Missing> {
     let folder = options.file.as_deref().and_then(|file| file.parent()).unwrap_or(&options.working_dir);
     let full = folder.join(path);
     let full = full.canonicalize().map_err(|error| missing(format!("cannot be read: {error}")))?;
-    if options.source == Source::Workspace && !is_within(&full, folder) {
+    if options.source.needs_approval() && !is_within(&full, folder) {
         return Err(missing("lies outside of the workspace".into()));
     }
     read(&full).map_err(missing)

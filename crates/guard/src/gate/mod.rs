@@ -127,7 +127,7 @@ impl Gate {
         drop(hooks);
         (!idle).then(|| Self {
             calls: CallsPassage::new(policy.calls, guard.tools, admitted.placeholders.clone()),
-            relay: Relay::new(route),
+            relay: if policy.judges_text() { Relay::new(route).without_alternatives() } else { Relay::new(route) },
             guard,
             call,
             admitted,

@@ -15,6 +15,7 @@ use super::mend::Mender;
 use super::queue::Queue;
 use super::said::{Said, Span};
 use super::{Block, Call, CallId, Fate, Fault, Track, TrackId, TrackKind};
+use crate::alternatives;
 use crate::error::{ReadError, Unheld};
 use crate::json::{Document, NO_CHARACTER};
 use crate::refusal::{ErrorKind, HookNote, plain};
@@ -59,6 +60,8 @@ pub struct Relay {
     closed: bool,
     /// Frames that cannot be read pass as they came.
     lenient: bool,
+    /// Frames are read without alternatives to their tokens.
+    alone: bool,
 }
 
 /// What may leave.
@@ -84,7 +87,15 @@ impl Relay {
             torn: false,
             closed: false,
             lenient: false,
+            alone: false,
         }
+    }
+
+    /// The same for a stream whose text is judged: of log probabilities only the tokens themselves are taken in, and not what
+    /// the model might have said instead (`top_logprobs`), which nobody is shown. Frames without any are as they came.
+    #[must_use]
+    pub fn without_alternatives(self) -> Self {
+        Self { alone: true, ..self }
     }
 
     /// The same for a stream that nobody judges: frames that cannot be read pass as they came.
@@ -173,14 +184,22 @@ impl Relay {
         Ok(())
     }
 
-    /// The JSON of a frame. One with half a surrogate pair in it is made anew.
+    /// The JSON of a frame. One with half a surrogate pair in it is made anew, and so is one with alternatives to its
+    /// tokens, where they do not leave.
     fn parse(&mut self, frame: &mut Frame) -> Result<Document, Fault> {
-        match Document::read(frame.data().clone()) {
+        let document = match Document::read(frame.data().clone()) {
             Err(ReadError::Malformed { what: NO_CHARACTER, .. }) => {
                 frame.remake(self.mender.mend(frame.data()));
+                Document::read(frame.data().clone())?
+            }
+            read => read?,
+        };
+        match self.alone.then(|| alternatives::without(&document)).flatten() {
+            Some(data) => {
+                frame.remake(data);
                 Ok(Document::read(frame.data().clone())?)
             }
-            read => Ok(read?),
+            None => Ok(document),
         }
     }
 
