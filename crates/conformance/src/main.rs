@@ -1,7 +1,8 @@
 //! Runs conformance vectors against the engine: `conformance [FILE…]`.
 //!
-//! A vector is one line of JSON: hooks, scripts, an event with its input, and what the verdict must be. No vector is
-//! known by name; `conformance/deviations.toml` lists the rules by which Gatehook differs on purpose.
+//! A vector is one line of JSON: hooks, scripts, an event with its input, what a model says to it, and what the verdict
+//! must be. No vector is known by name; `conformance/deviations.toml` lists the rules by which Gatehook differs on
+//! purpose.
 //! [`vector`] reads and runs one ([`contract`] under a foreign contract), [`expect`] compares, [`deviations`] excuses.
 #![allow(clippy::print_stdout, reason = "the report is this program's output")]
 
@@ -9,6 +10,7 @@ mod actual;
 mod contract;
 mod deviations;
 mod expect;
+mod model;
 mod reader;
 mod report;
 mod vector;

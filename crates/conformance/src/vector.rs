@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
 use std::path::Path;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use gatehook_engine::builtins::BUILTINS;
@@ -10,11 +11,12 @@ use gatehook_engine::executor::{BuildCause, BuildError};
 use gatehook_engine::{Executor, HandlerEnv, Options as ExecutorOptions, Registry};
 use gatehook_events::{Event, Input, Profile, Verdict};
 use serde::Deserialize;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 use tokio_util::sync::CancellationToken;
 
 use crate::actual::Actual;
 use crate::deviations::Deviations;
+use crate::model::FakeModel;
 use crate::report::Report;
 use crate::{contract, expect, reader};
 
@@ -38,6 +40,12 @@ pub(crate) struct Vector {
     pub(crate) hook_scripts: BTreeMap<String, String>,
     #[serde(default)]
     opts: Options,
+    /// What the model says, where `kind` is `model`; nothing where it fails.
+    #[serde(default)]
+    model_reply: Option<String>,
+    /// Why it fails.
+    #[serde(default)]
+    model_error: Option<String>,
     expect: Map<String, Value>,
     expect_v158: Option<Map<String, Value>>,
     #[serde(default, rename = "_absent_in_v158")]
@@ -64,7 +72,7 @@ struct Options {
 /// Runs a vector under each profile that it has expectations for.
 pub(crate) async fn run(vector: &Vector, deviations: &Deviations, report: &mut Report) {
     match vector.kind.as_str() {
-        "dispatch" | "beyond" => verdicts(vector, deviations, report).await,
+        "dispatch" | "beyond" | "model" => verdicts(vector, deviations, report).await,
         "builtin" if vector.is_plain_builtin() => verdicts(vector, deviations, report).await,
         "config" => config(vector, report),
         "run" if vector.profile == "documented" => contract(vector, report).await,
@@ -152,6 +160,8 @@ impl Vector {
         // The same on every machine: how many hooks run side by side depends on its processors otherwise.
         let options = ExecutorOptions { max_concurrent_hooks: SIDE_BY_SIDE, ..ExecutorOptions::default() };
         let (env, registry) = (self.surroundings(folder.path()), Registry::with_defaults());
+        let model = Arc::new(FakeModel::new(self.model_reply.clone(), self.model_error.clone()));
+        registry.register_model_client(model.clone());
         let executor = match Executor::with_options(config, env, &registry, options) {
             Ok(executor) => executor,
             Err(BuildError { cause: BuildCause::Pattern(_), .. }) => {
@@ -161,7 +171,8 @@ impl Vector {
         };
         let start = Instant::now();
         let verdict = self.run(&executor, event, &input).await;
-        Actual::new(verdict, start.elapsed(), folder.path())
+        let actual = Actual::new(verdict, start.elapsed(), folder.path())?;
+        Ok(actual.with(json!({ "rendered_prompt": model.last_prompt() })))
     }
 
     fn surroundings(&self, folder: &Path) -> HandlerEnv {

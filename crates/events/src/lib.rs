@@ -28,5 +28,5 @@ pub use output::{Block, HookSpecificOutput, Output, Permission, PermissionDecisi
 pub use profile::Profile;
 pub use segment::{Before, Segment, SegmentKind};
 pub use verdict::{
-    Decision, FailureKind, ModelOutput, Notice, Outcome, OutcomeKind, Refusal, Rewritten, Verb, Verdict,
+    Decision, FailureKind, ModelOutput, Notice, Outcome, OutcomeKind, Refusal, Rewritten, TokenUsage, Verb, Verdict,
 };

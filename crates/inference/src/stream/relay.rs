@@ -114,17 +114,35 @@ impl Relay {
     ///
     /// A [`Fault`] where a frame cannot be shown truly, or a bound is passed. What came before it can still be let go.
     pub fn push(&mut self, bytes: Bytes) -> Result<(), Fault> {
-        if self.closed || self.said.over || bytes.is_empty() {
-            return Ok(());
-        }
-        self.splitter.push(bytes);
-        while let Some(raw) = self.splitter.next()? {
-            self.read(raw)?;
-            if self.said.over {
-                break;
-            }
-        }
+        self.put(bytes);
+        while self.advance()? {}
         Ok(())
+    }
+
+    /// [`Relay::push`] in steps: takes bytes whose frames [`Relay::advance`] reads.
+    pub fn put(&mut self, bytes: Bytes) {
+        if !self.closed && !self.said.over && !bytes.is_empty() {
+            self.splitter.push(bytes);
+        }
+    }
+
+    /// Reads the next frame of what was put, and says whether there was one that has come as a whole.
+    ///
+    /// # Errors
+    ///
+    /// As those of [`Relay::push`].
+    pub fn advance(&mut self) -> Result<bool, Fault> {
+        if self.closed || self.said.over {
+            return Ok(false);
+        }
+        let Some(raw) = self.splitter.next()? else { return Ok(false) };
+        self.read(raw)?;
+        Ok(true)
+    }
+
+    /// Bytes that were put last and have not been looked at.
+    pub fn ahead(&self) -> usize {
+        self.splitter.ahead()
     }
 
     /// The upstream has ended.
