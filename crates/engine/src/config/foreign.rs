@@ -73,7 +73,6 @@ pub(super) fn hook(section: &Section<'_>, options: &ReadOptions<'_>, source: Sou
         on_error: options.defaults.on_error,
         written: Some(Arc::new(section.node.to_json())),
         env_policy: options.defaults.env_policy.clone().unwrap_or(policy),
-        written: Some(Arc::new(section.node.to_json())),
         origin: Origin {
             source,
             file: options.file.clone(),
