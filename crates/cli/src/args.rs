@@ -98,7 +98,7 @@ pub(crate) struct DemoArgs {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum HooksCommand {
-    /// List the hooks in force: event, matcher, type, source, profile, file and line.
+    /// List all hooks: event, matcher, type, source, whether each is in force and if not why, file and line.
     List {
         #[command(flatten)]
         files: FileArgs,
@@ -110,11 +110,39 @@ pub(crate) enum HooksCommand {
     },
     /// Dispatch an event and show each hook's outcome and the verdict.
     Test(TestArgs),
+    /// Show what a project's hooks would run, and approve it.
+    #[command(after_help = environment::trust_section())]
+    Trust(TrustArgs),
+    /// Withdraw approvals: of this project's hooks, or of those in one file.
+    Untrust {
+        /// The configuration file.
+        #[arg(value_name = "FILE")]
+        file: Option<PathBuf>,
+        /// Every hook of this project; what holds without a file too.
+        #[arg(long, conflicts_with = "file")]
+        all: bool,
+    },
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct TrustArgs {
+    /// The configuration file whose hooks are meant, in place of all of this project.
+    #[arg(value_name = "FILE")]
+    pub(crate) file: Option<PathBuf>,
+    /// Ask once for all hooks instead of for each.
+    #[arg(long, conflicts_with = "file")]
+    pub(crate) all: bool,
+    /// Approve without asking.
+    #[arg(long)]
+    pub(crate) yes: bool,
+    /// Print JSON; approves nothing unless --yes is given too.
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct FileArgs {
-    /// Configuration files, in place of all that `serve` would read.
+    /// Configuration files, in place of the usual ones and this project's.
     #[arg(value_name = "FILE")]
     pub(crate) files: Vec<PathBuf>,
     /// The contract the files were written for.
@@ -127,9 +155,9 @@ pub(crate) struct FileArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct TestArgs {
-    /// The event, as in pre_tool_use.
+    /// The event, as in pre_tool_use, or as its dialect calls it.
     pub(crate) event: String,
-    /// Configuration file, in place of all that `serve` would read.
+    /// Configuration file, in place of the usual ones and this project's.
     #[arg(long, value_name = "FILE")]
     pub(crate) config: Vec<PathBuf>,
     /// The contract the files were written for.

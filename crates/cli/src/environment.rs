@@ -17,6 +17,21 @@ const OWN: &[Variable] = &[
     Variable { name: "XDG_CONFIG_HOME", default: "~/.config", doc: "Where `gatehook/gatehook.yaml` is looked for." },
 ];
 
+/// The variables that say which hooks of a project are in force.
+const TRUST: &[Variable] = &[
+    Variable {
+        name: "GATEHOOK_TRUST_WORKSPACE",
+        default: "",
+        doc: "The hash of a project's hooks, as `hooks trust --json` shows it: they are in force without an approval.",
+    },
+    Variable { name: "XDG_STATE_HOME", default: "~/.local/state", doc: "Where `gatehook/trust.json` keeps approvals." },
+    Variable {
+        name: "OLLAMA_HOOKS_ENABLED",
+        default: "true",
+        doc: "`false` switches hooks of the dialect `ollama-cli` off, but for managed ones.",
+    },
+];
+
 /// The variables that `serve` reads.
 pub(crate) fn serve() -> impl Iterator<Item = &'static Variable> {
     OLLAMA_VARIABLES.iter().chain(OWN)
@@ -25,8 +40,17 @@ pub(crate) fn serve() -> impl Iterator<Item = &'static Variable> {
 /// The variables as a section of a help text. What a variable says has a line of its own, so that no terminal is too
 /// narrow for it.
 pub(crate) fn section() -> String {
+    text_of(serve())
+}
+
+/// The same of those that say which hooks of a project are in force.
+pub(crate) fn trust_section() -> String {
+    text_of(TRUST)
+}
+
+fn text_of<'v>(variables: impl IntoIterator<Item = &'v Variable>) -> String {
     let mut text = String::from("Environment:\n");
-    for Variable { name, default, doc } in serve() {
+    for Variable { name, default, doc } in variables {
         let default = if default.is_empty() { String::new() } else { format!(" [default: {default}]") };
         let doc = doc.trim_end_matches('.').replace('`', "");
         text.push_str(&format!("  {name}{default}\n          {doc}\n"));

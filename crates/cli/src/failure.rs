@@ -5,6 +5,7 @@ use std::io;
 
 use gatehook_engine::config::{ConfigError, Diagnostic as Found};
 use gatehook_engine::executor::BuildCause;
+use gatehook_engine::trust::store::StoreError;
 use gatehook_engine::{BuildError, text};
 use gatehook_gateway::{StartError, UpstreamError};
 use miette::{Diagnostic, GraphicalReportHandler, GraphicalTheme, LabeledSpan, NamedSource, SourceCode};
@@ -243,6 +244,12 @@ impl From<StartError> for Failure {
             _ => None,
         };
         Self::new(exit, error.to_string(), help.map(str::to_owned))
+    }
+}
+
+impl From<StoreError> for Failure {
+    fn from(error: StoreError) -> Self {
+        Self::new(Exit::Configuration, error.to_string(), Some(error.help()))
     }
 }
 

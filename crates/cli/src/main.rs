@@ -1,7 +1,8 @@
 //! The binary `gatehook`: reads the command line, calls the crates that do the work, and shows what came of it.
 //!
-//! A command is a file in `commands`; `args` is the command line, `environment` the variables, `policy` finds and reads
-//! configuration files, `serving` is what `serve` is told, `failure` shows what went wrong, `exit` says it to scripts.
+//! A command is a file in `commands`; `args` is the command line, `environment` the variables, `places` finds
+//! configuration files, `policy` reads them, `trust` knows whose approvals count, `serving` is what `serve` is told,
+//! `failure` shows what went wrong, `exit` says it to scripts.
 
 mod args;
 mod commands;
@@ -9,11 +10,13 @@ mod environment;
 mod exit;
 mod failure;
 mod logging;
+mod places;
 mod policy;
 mod print;
 mod sample;
 mod serving;
 mod table;
+mod trust;
 
 use std::process::ExitCode;
 

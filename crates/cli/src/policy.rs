@@ -1,4 +1,4 @@
-//! From configuration files to hooks in force: where files are looked for, and all that is wrong with them at once.
+//! From configuration files to hooks in force: what all of them say together, and all that is wrong with them at once.
 
 use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
@@ -7,34 +7,37 @@ use std::sync::Arc;
 
 use gatehook_engine::config::{self, ConfigError, Diagnostic, DiagnosticKind, Document, ReadOptions};
 use gatehook_engine::definition::Source;
+use gatehook_engine::trust::{Ground, Judgement, Project, Required, judge, of_right};
 use gatehook_engine::{BuildError, Executor, HandlerEnv, HookGroup, HooksConfig, Options, Registry};
 use gatehook_events::Profile;
 use gatehook_events::profile::NAMES;
+use gatehook_gateway::Models;
+use gatehook_gateway::config::Config;
 use gatehook_gateway::settings::{self, Settings};
 
-/// Names that a configuration file may have in its folder.
-const FILE_NAMES: [&str; 4] = ["gatehook.yaml", "gatehook.yml", "gatehook.json", "gatehook.toml"];
-
-/// The administrator's folder.
-const MANAGED: &str = "/etc/gatehook";
-
-/// The folder of files that are read beside the main one.
-const DROP_INS: &str = "hooks.d";
-
-/// A file, and who answers for it.
-#[derive(Debug, Clone)]
-pub(crate) struct Place {
-    pub(crate) source: Source,
-    pub(crate) path: PathBuf,
-}
+use crate::places::{Place, usual_places};
+use crate::trust;
 
 /// What files and environment say together.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Policy {
-    pub(crate) hooks: HooksConfig,
-    pub(crate) max_concurrent_hooks: Option<NonZeroUsize>,
-    /// What is said to the gateway.
-    pub(crate) settings: Settings,
+    /// All hooks, and whether each is in force.
+    pub(crate) judgement: Judgement,
+    /// What the hooks of a project were judged by.
+    pub(crate) ground: Option<Ground>,
+    said: Said,
+}
+
+/// What files and environment say, hooks not judged yet.
+#[derive(Debug, Default)]
+struct Said {
+    hooks: HooksConfig,
+    required: Vec<Required>,
+    max_concurrent_hooks: Option<NonZeroUsize>,
+    settings: Settings,
+    /// What the administrator's files say, and the names of what nobody else changes of it.
+    managed: Settings,
+    locked: Vec<String>,
 }
 
 /// Why there is no policy.
@@ -63,48 +66,8 @@ pub(crate) fn environment() -> BTreeMap<String, String> {
         .collect()
 }
 
-/// The files in their usual places and `named` ones, weakest first.
-pub(crate) fn usual_places(env: &BTreeMap<String, String>, named: Option<&Path>) -> Vec<Place> {
-    let mut places: Vec<Place> =
-        folders(env).into_iter().flat_map(|(source, folder)| in_folder(source, &folder)).collect();
-    places.extend(named.map(|path| Place { source: Source::User, path: path.to_owned() }));
-    places
-}
-
-/// Everything that is looked at to find the usual places, whether it is there or not.
-pub(crate) fn watched(env: &BTreeMap<String, String>, named: Option<&Path>) -> Vec<PathBuf> {
-    let mut paths: Vec<PathBuf> = usual_places(env, named).into_iter().map(|place| place.path).collect();
-    for (_, folder) in folders(env) {
-        paths.extend(FILE_NAMES.iter().map(|name| folder.join(name)));
-        paths.push(folder.join(DROP_INS));
-    }
-    paths
-}
-
-/// The administrator's folder and the user's.
-fn folders(env: &BTreeMap<String, String>) -> Vec<(Source, PathBuf)> {
-    let user = env
-        .get("XDG_CONFIG_HOME")
-        .filter(|folder| Path::new(folder).is_absolute())
-        .map(PathBuf::from)
-        .or_else(|| env.get("HOME").map(|home| Path::new(home).join(".config")));
-    let user = user.map(|folder| (Source::User, folder.join("gatehook")));
-    std::iter::once((Source::Managed, PathBuf::from(MANAGED))).chain(user).collect()
-}
-
-/// `gatehook.*` of a folder, then its drop-ins, by name.
-fn in_folder(source: Source, folder: &Path) -> Vec<Place> {
-    let main = FILE_NAMES.iter().map(|name| folder.join(name)).find(|path| path.is_file());
-    let mut drop_ins: Vec<PathBuf> = std::fs::read_dir(folder.join(DROP_INS))
-        .map(|entries| entries.filter_map(|entry| Some(entry.ok()?.path())).collect())
-        .unwrap_or_default();
-    drop_ins.retain(|path| path.is_file() && config::Format::of_path(path).is_some());
-    drop_ins.sort();
-    main.into_iter().chain(drop_ins).map(|path| Place { source, path }).collect()
-}
-
 /// The profile of this name.
-fn profile(name: &str) -> Result<Profile, PolicyError> {
+pub(crate) fn profile(name: &str) -> Result<Profile, PolicyError> {
     Profile::from_name(name).ok_or_else(|| PolicyError::UnknownProfile(name.to_owned()))
 }
 
@@ -113,64 +76,132 @@ pub(crate) struct Reading<'a> {
     pub(crate) env: &'a BTreeMap<String, String>,
     pub(crate) profile: Profile,
     pub(crate) places: Vec<Place>,
+    /// The project whose hooks its owner may have approved; `serve` has none.
+    pub(crate) project: Option<Project>,
     /// Whether the variables of [`config::OLLAMA_VARIABLES`] speak too.
     pub(crate) environment: bool,
 }
 
 impl<'a> Reading<'a> {
-    /// The files that the user named, else all that `serve` would read: the usual places, `GATEHOOK_CONFIG`, and the
-    /// environment.
+    /// The files that the user named, else all there is: the usual places, the project around the working directory,
+    /// `GATEHOOK_CONFIG`, and the environment.
     pub(crate) fn of(named: &[PathBuf], dialect: &str, env: &'a BTreeMap<String, String>) -> Result<Self, PolicyError> {
         let profile = profile(dialect)?;
         if named.is_empty() {
+            // A foreign contract has files of its own; these are none of them.
+            let profile = if profile.spec().is_foreign { Profile::Native } else { profile };
             let config = env.get("GATEHOOK_CONFIG").filter(|path| !path.is_empty()).map(Path::new);
-            return Ok(Self { env, profile, places: usual_places(env, config), environment: true });
+            let project = Project::around(&std::env::current_dir()?, env)?;
+            let places = usual_places(env, config, Some(project.root()));
+            return Ok(Self { env, profile, places, project: Some(project), environment: true });
         }
-        let places = named.iter().map(|path| Place { source: Source::User, path: path.clone() });
-        Ok(Self { env, profile, places: places.collect(), environment: false })
+        let places = named.iter().map(|path| Place::named(path)).collect();
+        Ok(Self { env, profile, places, project: None, environment: false })
     }
 
-    /// What all of it says, or everything that is wrong with any of it. Hooks add up; of settings the last word stands.
+    /// What all of it says, or everything that is wrong with any of it.
     pub(crate) fn policy(&self) -> Result<Policy, PolicyError> {
-        let mut policy = Policy::default();
+        let mut said = Said::default();
         let mut errors = Vec::new();
+        let mut files = Vec::new();
         for place in &self.places {
             match self.file(place) {
-                Ok((file, stronger)) => {
-                    policy.hooks.groups.extend(file.hooks.groups);
-                    policy.max_concurrent_hooks = file.max_concurrent_hooks.or(policy.max_concurrent_hooks);
-                    policy.settings = stronger.or(policy.settings);
-                }
+                Ok(file) => files.push((place, file)),
                 Err(error) => errors.push(error),
             }
         }
+        // Hooks add up, in falling order of authority; of plain settings the strongest place's stands.
+        said.hooks.groups.extend(files.iter().flat_map(|(_, (file, _))| file.hooks.groups.clone()));
+        files.sort_by_key(|(place, _)| strength(place));
+        files.into_iter().for_each(|(place, (file, settings))| said.take(place, file, settings));
         match if self.environment { config::ollama_env(self.env) } else { Ok(None) } {
-            Ok(hooks) => policy.hooks.groups.extend(hooks.unwrap_or_default().groups),
+            Ok(hooks) => said.user_hooks(hooks.unwrap_or_default()),
             Err(error) => errors.push(error),
         }
-        if errors.is_empty() {
-            return Ok(policy);
+        if !errors.is_empty() {
+            let env = handler_env(self.env)?;
+            let hooks = faults(&said.hooks, &env, &said.registry(&env));
+            return Err(PolicyError::Unusable { files: errors, hooks });
         }
-        Err(PolicyError::Unusable { files: errors, hooks: policy.faults(&handler_env(self.env)?) })
+        let ground = self.project.clone().map(|project| trust::ground(project, self.env));
+        let hooks = std::mem::take(&mut said.hooks);
+        let mut judgement = match &ground {
+            Some(ground) => judge(hooks, ground),
+            None => of_right(hooks),
+        };
+        trust::switch_off(&mut judgement, self.env);
+        Ok(Policy { judgement, ground, said })
     }
 
     /// What one file says to the engine and to the gateway.
     fn file(&self, place: &Place) -> Result<(config::File, Settings), ConfigError> {
-        let builtins = registry().builtin_names();
+        let registry = registry();
+        let (builtins, schemas) = (registry.builtin_names(), registry.response_shape_names());
         let builtins: Vec<&str> = builtins.iter().map(String::as_str).collect();
+        let schemas: Vec<&str> = schemas.iter().map(String::as_str).collect();
         let folder = place.path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        // Hooks of a project run in its folder, wherever their file is.
+        let project = self.project.as_ref().filter(|_| place.source.needs_approval()).map(Project::root);
         let options = ReadOptions {
-            profile: self.profile,
+            profile: place.dialect.and_then(Profile::from_name).unwrap_or(self.profile),
             source: place.source,
-            working_dir: folder.to_owned(),
+            working_dir: project.unwrap_or(folder).to_owned(),
             env: self.env,
             builtins: Some(&builtins),
+            schemas: Some(&schemas),
             file: Some(Arc::new(place.path.clone())),
             ..ReadOptions::default()
         };
         let document = Document::open(&place.path)?;
         refuse_empty(&document)?;
         settings::read(&document, &options)
+    }
+}
+
+/// Whose plain settings stand, the weakest first: managed ones that are not locked, the user's, a project's, those of a
+/// file that was named.
+fn strength(place: &Place) -> u8 {
+    match place.source {
+        Source::Managed => 0,
+        Source::User if place.is_named => 3,
+        Source::User | Source::Builtin => 1,
+        Source::Workspace | Source::Extension | Source::Downloaded => 2,
+    }
+}
+
+impl Said {
+    /// What runs hooks, and the models that judge.
+    fn registry(&self, env: &HandlerEnv) -> Registry {
+        let registry = registry();
+        let is_locked = self.locked.iter().any(|name| name == "models");
+        let settings = if is_locked { &self.managed } else { &self.settings };
+        registry.register_model_client(Arc::new(Models::new(settings.models().to_vec(), &env.env)));
+        registry
+    }
+
+    /// Takes what a file says beside its hooks. What needs an approval may tighten, and says nothing to the gateway.
+    fn take(&mut self, place: &Place, file: config::File, settings: Settings) {
+        self.required.extend(file.required);
+        self.locked.extend(file.locked);
+        let is_locked = |name: &str| self.locked.iter().any(|locked| locked == name);
+        self.max_concurrent_hooks = match (file.max_concurrent_hooks, self.max_concurrent_hooks) {
+            (Some(_), before) if place.source != Source::Managed && is_locked("max_concurrent_hooks") => before,
+            (Some(said), Some(before)) if place.source.needs_approval() => Some(said.min(before)),
+            (said, before) => said.or(before),
+        };
+        if place.source == Source::Managed {
+            self.managed = settings.clone().or(std::mem::take(&mut self.managed));
+        }
+        if !place.source.needs_approval() {
+            self.settings = settings.or(std::mem::take(&mut self.settings));
+        }
+    }
+
+    /// Adds hooks of the user behind all with as much authority.
+    fn user_hooks(&mut self, hooks: HooksConfig) {
+        let is_foreign = |group: &HookGroup| group.hooks.iter().any(|hook| hook.origin.source.needs_approval());
+        let at = self.hooks.groups.iter().position(is_foreign).unwrap_or(self.hooks.groups.len());
+        self.hooks.groups.splice(at..at, hooks.groups);
     }
 }
 
@@ -185,34 +216,64 @@ fn refuse_empty(document: &Document) -> Result<(), ConfigError> {
 }
 
 impl Policy {
-    /// Puts the hooks into force, or says what is wrong with each that cannot be.
+    /// Hooks that need no approval, and nothing else.
+    pub(crate) fn of_right(hooks: HooksConfig) -> Self {
+        Self { judgement: of_right(hooks), ground: None, said: Said::default() }
+    }
+
+    /// Puts the hooks that may run into force, or says what is wrong with each that cannot be.
     pub(crate) fn executor(&self, env: &BTreeMap<String, String>) -> Result<Executor, PolicyError> {
+        self.build(self.judgement.in_force(&self.said.required), env)
+    }
+
+    /// All hooks, those that are not in force too: to be looked at, not to be run.
+    pub(crate) fn whole(&self, env: &BTreeMap<String, String>) -> Result<Executor, PolicyError> {
+        let all = self.judgement.hooks.iter().map(|judged| HookGroup {
+            event: judged.event,
+            matcher: judged.matcher.clone(),
+            hooks: vec![judged.definition.clone()],
+        });
+        self.build(HooksConfig { groups: all.collect() }, env)
+    }
+
+    fn build(&self, hooks: HooksConfig, env: &BTreeMap<String, String>) -> Result<Executor, PolicyError> {
         let env = handler_env(env)?;
         let mut options = Options::default();
-        options.max_concurrent_hooks = self.max_concurrent_hooks.unwrap_or(options.max_concurrent_hooks);
-        let built = Executor::with_options(self.hooks.clone(), env.clone(), &registry(), options);
+        options.max_concurrent_hooks = self.said.max_concurrent_hooks.unwrap_or(options.max_concurrent_hooks);
+        let built = Executor::with_options(hooks.clone(), env.clone(), &self.said.registry(&env), options);
         built.map_err(|first| {
-            let each = self.faults(&env);
+            let each = faults(&hooks, &env, &self.said.registry(&env));
             PolicyError::Unusable { files: Vec::new(), hooks: if each.is_empty() { vec![first] } else { each } }
         })
     }
 
-    /// What is wrong with each hook by itself.
-    fn faults(&self, env: &HandlerEnv) -> Vec<BuildError> {
-        let registry = registry();
-        let build = |hook| Executor::with_registry(hook, env.clone(), &registry).err();
-        self.each_hook().filter_map(build).collect()
+    /// What is said to the gateway.
+    pub(crate) fn settings(&self) -> &Settings {
+        &self.said.settings
     }
 
-    /// Every hook as a configuration of its own.
-    fn each_hook(&self) -> impl Iterator<Item = HooksConfig> {
-        self.hooks.groups.iter().flat_map(|group| {
-            group.hooks.iter().map(|hook| {
-                let (matcher, hooks) = (group.matcher.clone(), vec![hook.clone()]);
-                HooksConfig { groups: vec![HookGroup { event: group.event, matcher, hooks }] }
-            })
-        })
+    /// Takes back what was changed of the settings that the administrator locked.
+    pub(crate) fn lock(&self, config: &mut Config) {
+        let mut locked = Config::default();
+        self.said.managed.clone().apply(&mut locked);
+        settings::restore(&self.said.locked, &locked, config);
     }
+}
+
+/// What is wrong with each hook by itself.
+fn faults(hooks: &HooksConfig, env: &HandlerEnv, registry: &Registry) -> Vec<BuildError> {
+    let build = |hook| Executor::with_registry(hook, env.clone(), registry).err();
+    each_hook(hooks).filter_map(build).collect()
+}
+
+/// Every hook as a configuration of its own.
+fn each_hook(hooks: &HooksConfig) -> impl Iterator<Item = HooksConfig> {
+    hooks.groups.iter().flat_map(|group| {
+        group.hooks.iter().map(|hook| {
+            let (matcher, hooks) = (group.matcher.clone(), vec![hook.clone()]);
+            HooksConfig { groups: vec![HookGroup { event: group.event, matcher, hooks }] }
+        })
+    })
 }
 
 /// The engine's own handlers and builtins, and the foreign contracts.
@@ -228,33 +289,94 @@ fn handler_env(env: &BTreeMap<String, String>) -> std::io::Result<HandlerEnv> {
 
 #[cfg(test)]
 mod tests {
+    use gatehook_events::{Event, Input};
+    use tokio_util::sync::CancellationToken;
+
     use super::*;
 
-    #[test]
-    fn a_folders_main_file_comes_before_its_drop_ins_by_name() {
+    /// What managed, user, workspace and named files of these texts say together.
+    fn policy(texts: [&str; 4]) -> Result<Policy, PolicyError> {
         let folder = tempfile::tempdir().unwrap();
-        std::fs::create_dir_all(folder.path().join("hooks.d/folder.yaml")).unwrap();
-        for name in ["hooks.d/20.json", "hooks.d/10.toml", "hooks.d/readme.txt", "gatehook.toml", "other.yaml"] {
-            std::fs::write(folder.path().join(name), "").unwrap();
-        }
-        let found = in_folder(Source::Managed, folder.path());
-        let found: Vec<&Path> = found.iter().map(|place| place.path.strip_prefix(folder.path()).unwrap()).collect();
-        assert_eq!(found, ["gatehook.toml", "hooks.d/10.toml", "hooks.d/20.json"].map(Path::new));
+        let env = BTreeMap::from([("HOME".to_owned(), folder.path().display().to_string())]);
+        let of = [("m", Source::Managed), ("u", Source::User), ("w", Source::Workspace), ("n", Source::User)];
+        let places = of.into_iter().zip(texts).filter(|(_, text)| !text.is_empty()).map(|((name, source), text)| {
+            let path = folder.path().join(format!("{name}.yaml"));
+            std::fs::write(&path, text).unwrap();
+            Place { source, path, dialect: None, is_named: name == "n" }
+        });
+        let places = places.collect();
+        let project = Some(Project::at(folder.path(), &env).unwrap());
+        Reading { env: &env, profile: Profile::Native, places, project, environment: false }.policy()
+    }
+
+    fn count(policy: &Policy) -> Option<usize> {
+        policy.said.max_concurrent_hooks.map(NonZeroUsize::get)
     }
 
     #[test]
-    fn the_users_folder_is_xdgs_else_below_home() {
-        let env = |variables: &[(&str, &str)]| {
-            variables.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
-        };
-        for (variables, folder) in [
-            (env(&[("HOME", "/h")]), Some("/h/.config/gatehook")),
-            (env(&[("HOME", "/h"), ("XDG_CONFIG_HOME", "/x")]), Some("/x/gatehook")),
-            (env(&[("HOME", "/h"), ("XDG_CONFIG_HOME", "relative")]), Some("/h/.config/gatehook")),
-            (env(&[]), None),
+    fn of_settings_the_strongest_stands_and_a_project_can_only_tighten() {
+        let said = |number| format!("max_concurrent_hooks: {number}");
+        for (texts, expected) in [
+            ([&*said(1), &said(2), "", &said(4)], 4),
+            ([&said(1), &said(2), "", ""], 2),
+            ([&said(3), "", &said(9), ""], 3),
+            ([&said(3), "", &said(2), ""], 2),
+            ([&said(3), "", &said(2), &said(7)], 7),
+            (["{max_concurrent_hooks: 5, locked: [max_concurrent_hooks]}", &said(9), &said(2), &said(7)], 5),
         ] {
-            let user = folders(&variables).into_iter().find(|(source, _)| *source == Source::User);
-            assert_eq!(user.map(|(_, folder)| folder), folder.map(PathBuf::from), "{variables:?}");
+            assert_eq!(count(&policy(texts).unwrap()), Some(expected), "{texts:?}");
         }
+    }
+
+    #[test]
+    fn what_is_locked_is_the_administrators_whatever_was_set_since() {
+        let policy =
+            policy(["{management: closed, locked: [management, workers]}", "management: pass", "", ""]).unwrap();
+        let mut config = Config::default();
+        policy.settings().clone().apply(&mut config);
+        config.workers = 77;
+        policy.lock(&mut config);
+        assert_eq!(config.management, gatehook_gateway::config::Door::Closed);
+        assert_eq!(config.workers, Config::default().workers);
+    }
+
+    #[test]
+    fn a_project_says_nothing_to_the_gateway_and_requires_and_locks_nothing() {
+        let policy = policy(["", "", "{upstreams: {x: {url: 'http://192.0.2.1'}}, management: closed}", ""]).unwrap();
+        assert!(!policy.settings().names_upstreams());
+        for refused in ["required: {pre_tool_use: [x]}", "locked: [listen]"] {
+            assert!(super::tests::policy(["", "", refused, ""]).is_err(), "{refused}");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_project_cannot_remove_loosen_or_disable_a_managed_hook() {
+        let guard = "hooks: {pre_tool_use: [{name: guard, type: command, command: exit 2}]}";
+        for workspace in [
+            "hooks: {pre_tool_use: []}",
+            "hooks: {pre_tool_use: [{name: guard, type: command, command: exit 0}]}",
+            "hooks: {pre_tool_use: [{name: guard, type: command, command: exit 2, on_error: ignore}]}",
+            "{defaults: {on_error: ignore, timeout: 1ms}, hooks: {}}",
+            "{max_concurrent_hooks: 1, hooks: {}}",
+        ] {
+            let policy = policy([guard, "", workspace, ""]).unwrap();
+            let executor = policy.executor(&BTreeMap::new()).unwrap();
+            let cancel = CancellationToken::new();
+            let verdict = executor.dispatch(Event::PreToolUse, &Input::default(), &cancel).await;
+            assert!(!verdict.allowed, "{workspace}");
+        }
+        // What would switch all hooks off is no configuration, and nothing runs at all.
+        for refused in ["hooks: {enabled: false}", "hooks: false", "hooks: {pre_tool_use: {enabled: false}}"] {
+            assert!(policy([guard, "", refused, ""]).is_err(), "{refused}");
+        }
+    }
+
+    #[test]
+    fn a_variable_switches_off_the_hooks_of_a_profile_but_for_managed_ones() {
+        let hooks = "hooks: {stop: [{type: command, command: exit 0}]}";
+        let mut judgement = policy([hooks, hooks, hooks, hooks]).unwrap().judgement;
+        judgement.switch_off("native", "OLLAMA_HOOKS_ENABLED");
+        let names: Vec<&str> = judgement.hooks.iter().map(|hook| hook.standing.name()).collect();
+        assert_eq!(names, ["in_force", "switched_off", "switched_off", "switched_off"]);
     }
 }

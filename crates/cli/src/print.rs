@@ -52,6 +52,12 @@ impl Printer {
         let _ = writeln!(self.err, "{text}");
     }
 
+    /// A question to the person; the answer stands in the same line.
+    pub(crate) fn prompt(&mut self, text: &str) {
+        // There is nobody left to ask when standard error is closed.
+        let _ = write!(self.err, "{text}").and_then(|()| self.err.flush());
+    }
+
     /// What went wrong.
     pub(crate) fn failure(&mut self, failure: &Failure) {
         self.note(&failure.shown(colour(&self.err)));

@@ -1,6 +1,7 @@
 //! The caller's changes to an input.
 
 use gatehook_events::Event;
+use gatehook_events::dialect::PayloadError;
 use gatehook_events::input::{FIELDS, UnreadableField};
 use serde_json::{Map, Value, json};
 
@@ -13,6 +14,12 @@ pub(crate) enum SampleError {
     /// A field holds what it cannot hold.
     #[error("the input's {0}")]
     Field(#[from] UnreadableField),
+    /// It is no payload of its dialect.
+    #[error("this is no input of an event: {0}")]
+    Payload(PayloadError),
+    /// It cannot be written as a native one.
+    #[error("the input has no JSON: {0}")]
+    Unwritable(String),
 }
 
 /// Sets `key=value`: a payload's field by its name, else an argument of the tool on tool events. A prompt on an event

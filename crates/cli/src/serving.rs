@@ -8,14 +8,14 @@ use std::path::PathBuf;
 use gatehook_engine::Executor;
 use gatehook_events::Profile;
 use gatehook_gateway::config::{Config, UpstreamConfig, UpstreamKind as Kind};
-use gatehook_gateway::settings::Settings;
 use gatehook_guard::Guard;
 
 use crate::args::{ServeArgs, UpstreamKind};
 use crate::commands::serve::ollama_host;
 use crate::exit::Exit;
 use crate::failure::Failure;
-use crate::policy::{self, Place, PolicyError, Reading};
+use crate::places::{self, Place};
+use crate::policy::{Policy, PolicyError, Reading};
 
 /// Where a gateway's configuration comes from; it can be read again.
 pub(crate) struct Sources<'a> {
@@ -49,25 +49,32 @@ impl<'a> Sources<'a> {
 
     /// The files, weakest first. None is taken from the folder that `serve` happens to be started in.
     pub(crate) fn places(&self) -> Vec<Place> {
-        policy::usual_places(&self.env, self.file.as_deref())
+        places::usual_places(&self.env, self.file.as_deref(), None)
     }
 
     /// What is looked at to see whether the configuration has changed.
     pub(crate) fn watched(&self) -> Vec<PathBuf> {
-        policy::watched(&self.env, self.file.as_deref())
+        places::watched(&self.env, self.file.as_deref())
     }
 
     /// Reads everything, or says all that is wrong with it.
     pub(crate) fn read(&self) -> Result<Serving, PolicyError> {
-        let reading = Reading { env: &self.env, profile: Profile::Native, places: self.places(), environment: true };
+        let reading = Reading {
+            env: &self.env,
+            profile: Profile::Native,
+            places: self.places(),
+            project: None,
+            environment: true,
+        };
         let policy = reading.policy()?;
         let executor = policy.executor(&self.env)?;
-        let mut config = self.config(policy.settings);
+        let mut config = self.config(&policy);
         config.guard = Guard::new(executor.clone()).map(Into::into);
         Ok(Serving { config, executor })
     }
 
-    fn config(&self, settings: Settings) -> Config {
+    fn config(&self, policy: &Policy) -> Config {
+        let settings = policy.settings().clone();
         let mut config = Config::default();
         let kind = match self.args.upstream_kind {
             UpstreamKind::Ollama => Kind::Ollama,
@@ -89,6 +96,7 @@ impl<'a> Sources<'a> {
         let origins = self.env.get("OLLAMA_ORIGINS").map(String::as_str).unwrap_or_default();
         let origins = origins.split(',').map(str::trim).filter(|origin| !origin.is_empty());
         config.listen.origins.extend(origins.map(str::to_owned));
+        policy.lock(&mut config);
         config
     }
 }

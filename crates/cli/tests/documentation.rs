@@ -116,6 +116,7 @@ fn the_configuration_page_shows_the_tables() {
         ("listen", fields(settings::LISTEN)),
         ("upstream", fields(settings::UPSTREAM)),
         ("key", fields(settings::KEY)),
+        ("model", fields(settings::MODEL)),
         ("limits", fields(settings::LIMITS)),
         ("streams", fields(settings::STREAMS)),
         ("defaults", fields(DEFAULTS)),

@@ -31,6 +31,10 @@ impl Actual {
             Some(Decision::Ask) => "ask",
             Some(Decision::Deny) => "deny",
         };
+        let failure = verdict.outcomes.iter().find_map(|outcome| match outcome.kind {
+            OutcomeKind::Failed(kind) => Some(kind.name()),
+            _ => None,
+        });
         let metadata = Some(&verdict.metadata).filter(|metadata| !metadata.is_empty());
         let instructions = Some(&verdict.instruction_context).filter(|instructions| !instructions.is_empty());
         let fields = json!({
@@ -48,6 +52,7 @@ impl Actual {
             "additional_context_len": verdict.additional_context.chars().count(),
             "instruction_context": instructions,
             "stderr": verdict.stderr,
+            "error_kind": failure,
             "message": verdict.message,
             "message_kinds": kinds(true),
             "system_message": verdict.system_message,
@@ -64,9 +69,12 @@ impl Actual {
         Ok(Self { fields, outcomes: outcomes.collect() })
     }
 
-    /// More facts, by the names that expectations use.
-    pub(crate) fn add(&mut self, facts: Map<String, Value>) {
-        self.fields.extend(facts);
+    /// The same with more that was found, by name.
+    pub(crate) fn with(mut self, more: Value) -> Self {
+        if let Value::Object(more) = more {
+            self.fields.extend(more);
+        }
+        self
     }
 
     pub(crate) fn get(&self, name: &str) -> &Value {

@@ -2,7 +2,7 @@
 
 use gatehook_engine::builtins::BUILTINS;
 use gatehook_events::Profile;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use crate::actual::Actual;
 use crate::fixtures::Fixtures;
@@ -46,7 +46,7 @@ pub(crate) async fn prepare(vector: &Vector, profile: Profile, fixtures: &Fixtur
 }
 
 /// The facts of one run.
-pub(crate) fn facts(vector: &Vector, fixtures: &Fixtures, actual: &Actual) -> Map<String, Value> {
+pub(crate) fn facts(vector: &Vector, fixtures: &Fixtures, actual: &Actual) -> Value {
     let input = repeated(&vector.input);
     let items = actual.get("instruction_context").as_array().cloned().unwrap_or_default();
     let fields = |name: &str| items.iter().filter_map(|item| item.get(name).cloned()).collect::<Vec<_>>();
@@ -66,7 +66,7 @@ pub(crate) fn facts(vector: &Vector, fixtures: &Fixtures, actual: &Actual) -> Ma
         .map(|(place, _)| place)
         .collect();
     let failed = actual.outcomes.iter().any(|outcome| outcome != "ok" && outcome != "blocked");
-    let facts = json!({
+    json!({
         "instruction_context_keys": fields("key"),
         "instruction_content": content,
         "instruction": items,
@@ -79,6 +79,5 @@ pub(crate) fn facts(vector: &Vector, fixtures: &Fixtures, actual: &Actual) -> Ma
         "spill_dir_removed": spilled.is_empty(),
         "http_requests": fixtures.requests(),
         "hook_failed": failed,
-    });
-    facts.as_object().cloned().unwrap_or_default()
+    })
 }

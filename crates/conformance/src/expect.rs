@@ -43,6 +43,9 @@ fn check(key: &str, expected: &Value, actual: &Actual) -> (bool, Value) {
             (holds, found.clone())
         }
         "message_kinds" | "system_message_kinds" => exact_kinds(expected, actual.get(key)),
+        "max_ms" => (actual.get("elapsed_ms").as_u64() <= expected.as_u64(), actual.get("elapsed_ms").clone()),
+        "min_ms" => (actual.get("elapsed_ms").as_u64() >= expected.as_u64(), actual.get("elapsed_ms").clone()),
+        "results" | "payload" | "payloads" => (covers(expected, actual.get(key)), actual.get(key).clone()),
         "files" => of_files(expected, actual, same),
         "files_contain" => of_files(expected, actual, contains),
         "updated_messages_unchanged_index" => {
@@ -156,6 +159,22 @@ fn parts(expected: &Value) -> Vec<&str> {
     }
 }
 
+/// Lists of the same length, objects with at least what is expected: contracts leave room for more.
+fn covers(expected: &Value, found: &Value) -> bool {
+    match (expected, found) {
+        (Value::Object(expected), Value::Object(found)) => {
+            expected.iter().all(|(key, expected)| match key.strip_suffix("_contains") {
+                Some(text) if !found.contains_key(key) => contains(expected, found.get(text).unwrap_or(&Value::Null)),
+                _ => covers(expected, found.get(key).unwrap_or(&Value::Null)),
+            })
+        }
+        (Value::Array(expected), Value::Array(found)) => {
+            expected.len() == found.len() && expected.iter().zip(found).all(|(expected, found)| covers(expected, found))
+        }
+        (expected, found) => same(expected, found),
+    }
+}
+
 /// Equal; nothing is equal to an empty text, and numbers by their value.
 fn same(expected: &Value, found: &Value) -> bool {
     match (expected, found) {
@@ -209,6 +228,21 @@ mod tests {
         }
         assert!(!contains(&json!(["a", "a"]), &json!("a")), "each part stands for itself");
         assert!(!contains(&json!(["a"]), &Value::Null));
+    }
+
+    #[test]
+    fn an_object_may_say_more_than_is_expected_and_a_list_may_not() {
+        for (expected, found, holds) in [
+            (json!({"a": {"b": 1}}), json!({"a": {"b": 1, "c": 2}, "d": 3}), true),
+            (json!({"a": 1}), json!({"a": 2}), false),
+            (json!({"a": null}), json!({}), true),
+            (json!([{"a": 1}]), json!([{"a": 1, "b": 2}]), true),
+            (json!([{}]), json!([{}, {}]), false),
+            (json!({"stdout_contains": "b"}), json!({"stdout": "abc"}), true),
+            (json!({"stdout_contains": "x"}), json!({"stdout": "abc"}), false),
+        ] {
+            assert_eq!(covers(&expected, &found), holds, "{expected} {found}");
+        }
     }
 
     #[test]

@@ -94,7 +94,7 @@ pub(crate) fn builtins(config: &Value) -> Vec<&str> {
     }
 }
 
-fn fill(value: &Value, filled: &dyn Fn(&str) -> String) -> Value {
+pub(crate) fn fill(value: &Value, filled: &dyn Fn(&str) -> String) -> Value {
     match value {
         Value::String(text) => Value::String(filled(text)),
         Value::Array(items) => items.iter().map(|item| fill(item, filled)).collect(),

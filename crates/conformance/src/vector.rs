@@ -3,20 +3,22 @@
 use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
 use std::path::Path;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use gatehook_engine::executor::{BuildCause, BuildError};
 use gatehook_engine::{Executor, HandlerEnv, Options as ExecutorOptions, Registry};
 use gatehook_events::{Event, Input, Profile, Verdict};
 use serde::Deserialize;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 use tokio_util::sync::CancellationToken;
 
 use crate::actual::Actual;
 use crate::deviations::Deviations;
 use crate::fixtures::Fixtures;
+use crate::model::FakeModel;
 use crate::report::Report;
-use crate::{builtin, expect, reader};
+use crate::{builtin, contract, expect, reader};
 
 /// How many judging hooks of one dispatch may run at once.
 const SIDE_BY_SIDE: NonZeroUsize = NonZeroUsize::new(32).unwrap();
@@ -28,15 +30,22 @@ pub(crate) struct Vector {
     pub(crate) kind: String,
     #[serde(default)]
     version: String,
-    config: Value,
     #[serde(default)]
-    event: Option<String>,
+    pub(crate) config: Value,
+    #[serde(default)]
+    pub(crate) event: Option<String>,
     #[serde(default)]
     pub(crate) input: Value,
     #[serde(default)]
-    hook_scripts: BTreeMap<String, String>,
+    pub(crate) hook_scripts: BTreeMap<String, String>,
     #[serde(default)]
     opts: Options,
+    /// What the model says, where `kind` is `model`; nothing where it fails.
+    #[serde(default)]
+    model_reply: Option<String>,
+    /// Why it fails.
+    #[serde(default)]
+    model_error: Option<String>,
     pub(crate) expect: Map<String, Value>,
     #[serde(default)]
     notes: String,
@@ -45,6 +54,11 @@ pub(crate) struct Vector {
     absent_in_v158: Value,
     #[serde(default)]
     pub(crate) quirk: bool,
+    /// The foreign contract, and which of its readings: `documented`, or what its program does instead.
+    #[serde(default)]
+    dialect: String,
+    #[serde(default)]
+    profile: String,
 }
 
 /// How a vector is run.
@@ -60,7 +74,7 @@ struct Options {
 /// Runs a vector under each profile that it has expectations for.
 pub(crate) async fn run(vector: &Vector, deviations: &Deviations, report: &mut Report) {
     match vector.kind.as_str() {
-        "dispatch" | "beyond" => verdicts(vector, None, deviations, report).await,
+        "dispatch" | "beyond" | "model" => verdicts(vector, None, deviations, report).await,
         "builtin" if builtin::is_known(&vector.config) && vector.expect.keys().all(|key| expect::knows(key)) => {
             match vector.filled_in() {
                 Ok((vector, fixtures)) => verdicts(&vector, Some(&fixtures), deviations, report).await,
@@ -68,6 +82,8 @@ pub(crate) async fn run(vector: &Vector, deviations: &Deviations, report: &mut R
             }
         }
         "config" => config(vector, report),
+        "run" if vector.profile == "documented" => contract(vector, report).await,
+        "run" => report.not_run(&format!("run, {}", vector.profile)),
         kind => report.not_run(kind),
     }
 }
@@ -94,6 +110,17 @@ fn conclude(vector: &Vector, profile: &str, differences: &[String], report: &mut
         [] => report.passed(),
         differences => report.failed(&vector.id, profile, differences),
     }
+}
+
+/// Runs a vector under the foreign contract that it names.
+async fn contract(vector: &Vector, report: &mut Report) {
+    let spoken = gatehook_dialects::all().into_iter().find(|dialect| dialect.profile().name() == vector.dialect);
+    let Some(dialect) = spoken else { return report.not_run(&format!("run, {}", vector.dialect)) };
+    let differences = match contract::run(vector, &*dialect).await {
+        Ok(actual) => expect::compare(&vector.expect, &actual).iter().map(ToString::to_string).collect(),
+        Err(error) => vec![error],
+    };
+    conclude(vector, &vector.dialect, &differences, report);
 }
 
 fn config(vector: &Vector, report: &mut Report) {
@@ -146,9 +173,9 @@ impl Vector {
     async fn happened(&self, profile: Profile, fixtures: Option<&Fixtures>) -> Result<Actual, String> {
         let Some(fixtures) = fixtures else { return self.dispatch(profile).await };
         builtin::prepare(self, profile, fixtures).await?;
-        let mut actual = self.dispatch(profile).await?;
-        actual.add(builtin::facts(self, fixtures, &actual));
-        Ok(actual)
+        let actual = self.dispatch(profile).await?;
+        let facts = builtin::facts(self, fixtures, &actual);
+        Ok(actual.with(facts))
     }
 
     pub(crate) async fn dispatch(&self, profile: Profile) -> Result<Actual, String> {
@@ -161,6 +188,8 @@ impl Vector {
         // The same on every machine: how many hooks run side by side depends on its processors otherwise.
         let options = ExecutorOptions { max_concurrent_hooks: SIDE_BY_SIDE, ..ExecutorOptions::default() };
         let (env, registry) = (self.surroundings(folder.path()), Registry::with_defaults());
+        let model = Arc::new(FakeModel::new(self.model_reply.clone(), self.model_error.clone()));
+        registry.register_model_client(model.clone());
         let executor = match Executor::with_options(config, env, &registry, options) {
             Ok(executor) => executor,
             Err(BuildError { cause: BuildCause::Pattern(_), .. }) => {
@@ -170,7 +199,8 @@ impl Vector {
         };
         let start = Instant::now();
         let verdict = self.run(&executor, event, &input).await;
-        Actual::new(verdict, start.elapsed(), folder.path())
+        let actual = Actual::new(verdict, start.elapsed(), folder.path())?;
+        Ok(actual.with(json!({ "rendered_prompt": model.last_prompt() })))
     }
 
     fn surroundings(&self, folder: &Path) -> HandlerEnv {
@@ -217,7 +247,7 @@ impl Vector {
     }
 
     /// A text with the scripts it names in it.
-    fn filled(&self, text: &str) -> String {
+    pub(crate) fn filled(&self, text: &str) -> String {
         match text.strip_prefix("{{").and_then(|rest| rest.strip_suffix("}}")) {
             Some(name) => self.hook_scripts.get(name).cloned().unwrap_or_else(|| text.to_owned()),
             None => text.to_owned(),

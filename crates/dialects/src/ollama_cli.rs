@@ -388,3 +388,6 @@ fn without_verdict(mut output: Output) -> Output {
     }
     output
 }
+
+#[cfg(test)]
+mod tests;

@@ -313,3 +313,6 @@ fn answer(event: Event, mut reply: Map<String, Value>) -> Result<Output, Fault> 
 fn said(output: Output) -> Option<String> {
     output.reason.or(output.system_message).filter(|message| !message.is_empty())
 }
+
+#[cfg(test)]
+mod tests;

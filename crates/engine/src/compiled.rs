@@ -8,10 +8,12 @@ use gatehook_events::{Capabilities, Dialect, Event, Input, Profile, Rewrite};
 
 use crate::content::Recall;
 use crate::definition::{HandlerDefinition, HookDefinition, Origin};
+use crate::find::{Find, Others};
 use crate::handler::{DefinitionError, Handler, HandlerEnv};
 use crate::identity::first_equal;
 use crate::matcher::{CompiledCondition, Matchers, PatternError, Rule};
 use crate::registry::Registry;
+use crate::trust::{Seal, sealed};
 use crate::unrunnable::Unrunnable;
 
 /// A configuration that cannot be put into force.
@@ -68,6 +70,8 @@ pub(crate) struct Hook {
     pub(crate) matcher: Arc<str>,
     /// What it has judged before.
     pub(crate) recall: Option<Recall>,
+    /// The others of its event that redact.
+    pub(crate) others: Others,
     conditions: Vec<CompiledCondition>,
     /// The first hook of this event that is the same.
     same_as: usize,
@@ -99,7 +103,7 @@ impl Hook {
         if profile.spec().is_foreign && dialect.is_none() {
             return Err(BuildCause::NoDialect(profile.name()));
         }
-        let handler = handler(&definition, env, registry)?;
+        let handler = sealed(handler(&definition, env, registry)?, definition.seal.as_ref());
         let conditions = definition.when.iter().map(|when| CompiledCondition::compile(&when.field, &when.pattern));
         Ok(Self {
             name: definition.display_name().into(),
@@ -108,6 +112,7 @@ impl Hook {
             timeout: definition.timeout(),
             conditions: conditions.collect::<Result<_, _>>().map_err(BuildCause::Pattern)?,
             recall: Recall::of(event, &definition, &*handler),
+            others: Others::default(),
             handler,
             dialect,
             matcher,
@@ -115,6 +120,12 @@ impl Hook {
             same_as: 0,
             has_warned: AtomicBool::new(false),
         })
+    }
+
+    /// What it finds, where it may put something else in the place of it.
+    fn finds(&self) -> Option<Arc<dyn Find>> {
+        let rewrites = !self.definition.observer && !self.definition.concurrent;
+        rewrites.then(|| self.handler.finds()).flatten()
     }
 
     /// What its matcher is held against, and how.
@@ -138,6 +149,9 @@ impl Hook {
 /// The handler of a definition. docker-agent finds out that there is none when the hook should run, natively it is an
 /// error at load.
 fn handler(definition: &HookDefinition, env: &HandlerEnv, registry: &Registry) -> Result<Arc<dyn Handler>, BuildCause> {
+    if let Some(why) = definition.seal.as_ref().and_then(Seal::absence) {
+        return Ok(Arc::new(Unrunnable::not_trusted(why)));
+    }
     let found = match &definition.handler {
         HandlerDefinition::Builtin { command, .. } if command.is_empty() => Err(BuildCause::BuiltinNameMissing),
         HandlerDefinition::Builtin { command, .. } => {
@@ -159,6 +173,10 @@ impl EventHooks {
         }
         let same_as = first_equal(hooks.iter().map(|hook| &hook.definition));
         hooks.iter_mut().zip(same_as).for_each(|(hook, same_as)| hook.same_as = same_as);
+        let finders: Vec<_> = hooks.iter().map(Hook::finds).collect();
+        for (place, hook) in hooks.iter_mut().enumerate() {
+            hook.others = Others::around(&finders, place);
+        }
         let rules = hooks.iter().map(|hook| hook.rule(event));
         let matchers = Matchers::compile(&rules.collect::<Vec<_>>()).map_err(|(at, error)| {
             let hook = hooks.get(at);

@@ -13,6 +13,8 @@ use serde_json::{Map, Value};
 
 pub use webhook::{Contract, Mapping, ReplyRules, RewriteFrom, Rule, Test, WebhookDefinition};
 
+use crate::trust::Seal;
+
 /// All hooks in force, in configuration order.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct HooksConfig {
@@ -72,6 +74,11 @@ pub struct HookDefinition {
     /// Fields that mean nothing to its type, as in `prompt` on a command, and variables as they are written where they
     /// refer to others. docker-agent takes them, and tells hooks apart by them; native hooks have none.
     pub ignored: Map<String, Value>,
+    /// The hook as it is written in its file, which is what its owner approves: a hook that needs an approval is not in
+    /// force without it.
+    pub written: Option<Arc<Value>>,
+    /// What must still hold when it runs, for a hook that somebody had to approve; see [`trust`](crate::trust).
+    pub seal: Option<Seal>,
     /// Where it was configured.
     pub origin: Origin,
 }
@@ -106,6 +113,8 @@ pub enum HandlerDefinition {
         /// Its arguments.
         args: Vec<String>,
     },
+    /// A model that judges.
+    Model(ModelDefinition),
     /// A type that an embedder registered, or that a later version knows, with its fields as they stand.
     Other {
         /// As in `model`.
@@ -124,6 +133,17 @@ pub struct CommandDefinition {
     pub args: Vec<String>,
     /// Run `command` by the profile's shell.
     pub shell: bool,
+}
+
+/// A model that is asked about each event.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ModelDefinition {
+    /// As in `provider/name`; what it means is its [`ModelClient`](crate::handlers::model::ModelClient)'s to say.
+    pub model: String,
+    /// A [template](crate::template) over the input.
+    pub prompt: String,
+    /// The name of the reply's shape; empty for plain text.
+    pub schema: String,
 }
 
 /// A process that reads a line and writes a line for each event.
@@ -317,8 +337,36 @@ pub enum Source {
     /// The user: files of the home directory, `--config`, environment, flags, an embedder.
     #[default]
     User,
+    /// The program that runs the hooks.
+    Builtin,
     /// The folder somebody works in; hostile until trusted.
     Workspace,
+    /// A folder with a manifest, which somebody put there to be used.
+    Extension,
+    /// What came from elsewhere.
+    Downloaded,
+}
+
+/// Sources by their names, in falling order of authority.
+pub const SOURCES: [(&str, Source); 6] = [
+    ("managed", Source::Managed),
+    ("user", Source::User),
+    ("builtin", Source::Builtin),
+    ("workspace", Source::Workspace),
+    ("extension", Source::Extension),
+    ("downloaded", Source::Downloaded),
+];
+
+impl Source {
+    /// As in `workspace`.
+    pub fn name(self) -> &'static str {
+        SOURCES.iter().find(|(_, source)| *source == self).map_or("", |(name, _)| name)
+    }
+
+    /// Whether its hooks are in force only with their owner's approval.
+    pub fn needs_approval(self) -> bool {
+        self >= Source::Workspace
+    }
 }
 
 impl HookDefinition {
@@ -351,6 +399,8 @@ impl HookDefinition {
             concurrent: false,
             cache: None,
             ignored: Map::new(),
+            written: None,
+            seal: None,
             origin: Origin::default(),
         }
     }
@@ -402,6 +452,8 @@ impl PartialEq for HookDefinition {
             concurrent,
             cache,
             ignored,
+            written: _,
+            seal: _,
             origin: _,
         } = self;
         *name == other.name
@@ -426,6 +478,15 @@ impl PartialEq for HookDefinition {
 }
 
 impl HandlerDefinition {
+    /// The program or shell line that runs, of those that have one.
+    pub fn command(&self) -> Option<&CommandDefinition> {
+        match self {
+            HandlerDefinition::Command(command) => Some(command),
+            HandlerDefinition::Worker(worker) => Some(&worker.command),
+            _ => None,
+        }
+    }
+
     /// As in `command`.
     pub fn kind(&self) -> &str {
         match self {
@@ -434,6 +495,7 @@ impl HandlerDefinition {
             HandlerDefinition::Python(_) => "python",
             HandlerDefinition::Webhook(_) => "webhook",
             HandlerDefinition::Builtin { .. } => "builtin",
+            HandlerDefinition::Model(_) => "model",
             HandlerDefinition::Other { kind, .. } => kind,
         }
     }

@@ -10,11 +10,13 @@ use std::sync::{Arc, OnceLock};
 use bytes::Bytes;
 use gatehook_events::dialect::{HookName, Occasion};
 use gatehook_events::input::SCHEMA_VERSION;
-use gatehook_events::{Dialect, Event, FailureKind, Input, Output};
+use gatehook_events::{Dialect, Event, FailureKind, Input, Output, TokenUsage};
+use serde_json::Value;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::definition::HookDefinition;
+use crate::find::{Find, Others};
 use crate::streaming::{Scan, Streaming};
 
 /// The future of one run.
@@ -105,6 +107,12 @@ pub trait Handler: Send + Sync {
     fn scan(&self) -> Option<Box<dyn Scan>> {
         None
     }
+
+    /// What it finds in texts and puts something else in the place of, where it redacts. Hooks beside it that redact take
+    /// out of a text what it could not find any more behind them.
+    fn finds(&self) -> Option<Arc<dyn Find>> {
+        None
+    }
 }
 
 /// Makes handlers of one type; checks each definition, at load. [`Handler`] shows one.
@@ -168,6 +176,8 @@ pub struct HookCall<'a> {
     pub cancel: &'a CancellationToken,
     /// When the hook must have answered.
     pub deadline: Instant,
+    /// The others of its event that redact; none for one that does not.
+    pub others: &'a Others,
 }
 
 /// What a hook answered, in one of two protocols.
@@ -198,6 +208,41 @@ pub enum Reply {
     },
     /// Direct protocol: the answer itself; `None` is no opinion.
     Direct(Option<Output>),
+    /// The same of a model judge, with what it took.
+    Judged(Box<Judgement>),
+}
+
+impl Reply {
+    /// The reply, or why there is none though it was paid for.
+    pub(crate) fn settled(self) -> Result<Self, HandlerError> {
+        match self {
+            Reply::Judged(judgement) => match judgement.answer {
+                Err(error) => Err(error),
+                answer => Ok(Reply::Judged(Box::new(Judgement { answer, ..*judgement }))),
+            },
+            reply => Ok(reply),
+        }
+    }
+}
+
+/// What a model judge answered, and what it took. A reply that nobody could read has cost as much as any other.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Judgement {
+    /// The answer, or why there is none.
+    pub answer: Result<Option<Output>, HandlerError>,
+    /// The tokens it used.
+    pub usage: Option<TokenUsage>,
+    /// What it cost; `None` where nobody knows.
+    pub cost: Option<f64>,
+    /// The model was not asked: it had judged the same before.
+    pub recalled: bool,
+}
+
+impl Judgement {
+    /// One of unknown cost.
+    pub fn new(answer: Result<Option<Output>, HandlerError>) -> Self {
+        Self { answer, usage: None, cost: None, recalled: false }
+    }
 }
 
 /// Why a hook gave no answer.
@@ -274,8 +319,13 @@ impl Payload {
         Ok(self.line.get_or_init(|| line.into()).clone())
     }
 
-    /// The input with what the host left out, as [`line`](Self::line) writes it.
-    pub(crate) fn filled<'a>(&self, input: &'a Input) -> Cow<'a, Input> {
+    /// The same as a value.
+    pub(crate) fn value(&self, input: &Input) -> Result<Value, HandlerError> {
+        serde_json::to_value(self.filled(input))
+            .map_err(|error| HandlerError::new(FailureKind::HandlerError, format!("the input has no JSON: {error}")))
+    }
+
+    fn filled<'a>(&self, input: &'a Input) -> Cow<'a, Input> {
         let Some(event) = self.event else { return Cow::Borrowed(input) };
         let mut filled = input.clone();
         filled.schema_version.get_or_insert(SCHEMA_VERSION);

@@ -7,6 +7,7 @@
 //! - [`config`]: files of YAML, JSON or TOML into [`definition`]s, with diagnostics that show the place.
 //! - [`handler`]: what runs a hook; [`registry`]: which handlers and builtins there are; [`streaming`]: how a streamed
 //!   answer is held for them.
+//! - [`trust`]: which hooks of a project may run.
 //!
 //! It knows no HTTP server, no agent and no foreign dialect by name.
 
@@ -20,6 +21,7 @@ pub mod definition;
 mod dispatch;
 mod event_class;
 pub mod executor;
+pub mod find;
 pub mod handler;
 pub mod handlers;
 mod identity;
@@ -34,6 +36,7 @@ pub mod streaming;
 pub mod template;
 pub mod text;
 mod time;
+pub mod trust;
 mod unrunnable;
 
 /// The vocabulary: events, inputs, outputs and verdicts.
@@ -43,6 +46,8 @@ pub(crate) use gatehook_events::unique;
 pub use definition::{HandlerDefinition, HookDefinition, HookGroup, HooksConfig, OnError};
 pub use dispatch::Hold;
 pub use executor::{BuildError, Executor, HookInfo, Options, Pick, Selected};
-pub use handler::{Handler, HandlerEnv, HandlerError, HandlerFactory, HookCall, Payload, Reply};
+pub use find::{Find, Found, Others};
+pub use handler::{Handler, HandlerEnv, HandlerError, HandlerFactory, HookCall, Judgement, Payload, Reply};
+pub use handlers::model::ModelClient;
 pub use registry::{BuiltinContext, BuiltinResult, Registry};
 pub use streaming::{Held, Policy, Scan, Settled, Streaming};

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use gatehook_scan::is_plain;
 pub use gatehook_scan::{HOLD_LIMIT, Settled};
 
 use crate::definition::{HookDefinition, Stream, StreamMode, ToolCalls};
@@ -53,17 +54,32 @@ pub trait Scan: Send {
     /// hook first. Where a match is [`too_long`](Settled::too_long) the answer is refused. What is not settled is held by
     /// the host: a scan that settles nothing holds all, up to the host's bound.
     fn push(&mut self, more: &str, ended: bool) -> Settled;
+
+    /// Text of another kind has followed, and the text may go on behind that or not: whether `held`, what is not settled
+    /// of it, stays held until then. By default it does unless it is a word or a short number, as any text may end in.
+    fn waits(&self, held: &str) -> bool {
+        !is_plain(held)
+    }
 }
 
 impl Scan for gatehook_scan::Carry {
     fn push(&mut self, more: &str, ended: bool) -> Settled {
         self.push(more, ended)
     }
+
+    fn waits(&self, held: &str) -> bool {
+        self.has_begun() || !is_plain(held)
+    }
 }
 
 impl Scan for gatehook_scan::Growing {
     fn push(&mut self, more: &str, ended: bool) -> Settled {
         self.push(more, ended)
+    }
+
+    /// Nothing is held but what a pattern has begun to fit.
+    fn waits(&self, _: &str) -> bool {
+        true
     }
 }
 

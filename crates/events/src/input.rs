@@ -12,7 +12,7 @@ use serde_json::{Map, Value};
 
 use crate::catalogue::{Event, Subject};
 use crate::message::{Message, ToolCall};
-use crate::segment::Segment;
+use crate::segment::{Before, Segment};
 
 /// The version of the payload. Additions keep it, removals raise it.
 pub const SCHEMA_VERSION: u32 = 1;
@@ -100,6 +100,9 @@ macro_rules! input {
             /// Fields that are not in the table, as a caller gave them.
             #[serde(flatten)]
             pub extra: BTreeMap<String, Value>,
+            /// What stands before the new part of a segment. Hooks outside of the process are not told.
+            #[serde(skip)]
+            pub before: Option<Arc<Before>>,
         }
 
         /// The payload's fields, in the order they are written.

@@ -26,7 +26,7 @@ pub use input::Input;
 pub use message::{FunctionCall, Image, Message, ToolCall};
 pub use output::{Block, HookSpecificOutput, Output, Permission, PermissionDecision};
 pub use profile::Profile;
-pub use segment::{Segment, SegmentKind};
+pub use segment::{Before, Segment, SegmentKind};
 pub use verdict::{
-    Decision, FailureKind, ModelOutput, Notice, Outcome, OutcomeKind, Refusal, Rewritten, Verb, Verdict,
+    Decision, FailureKind, ModelOutput, Notice, Outcome, OutcomeKind, Refusal, Rewritten, TokenUsage, Verb, Verdict,
 };

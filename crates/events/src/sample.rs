@@ -13,6 +13,9 @@ fn field(name: &str) -> Option<Value> {
         "timestamp" => json!("2026-01-01T00:00:00Z"),
         "agent_name" => json!("root"),
         "model_id" => json!("llama3"),
+        "provider" => json!("ollama"),
+        "user" => json!("developer"),
+        "session_started_at" => json!("2025-12-31T23:59:00Z"),
         "tool_name" => json!("shell"),
         "tool_use_id" => json!("call_1"),
         "tool_input" => json!({"cmd": "ls"}),
@@ -24,6 +27,8 @@ fn field(name: &str) -> Option<Value> {
         "approval_decision" => json!("allow"),
         "approval_source" => json!("user_approved"),
         "operation" => json!("run a command"),
+        "details" => json!({"tool": "shell", "args": {"cmd": "ls"}}),
+        "requester" => json!("root"),
         "error" => json!("no such file"),
         "error_kind" => json!("not_found"),
         "request_id" => json!("00000000-0000-4000-8000-000000000000"),
@@ -39,6 +44,7 @@ fn field(name: &str) -> Option<Value> {
         "trigger" => json!("init"),
         "source" => json!("startup"),
         "reason" => json!("normal"),
+        "message_count" => json!(4),
         "summary" => json!("The user said hello."),
         "input_tokens" => json!(1200),
         "output_tokens" => json!(300),
@@ -73,9 +79,18 @@ pub fn sample(event: Event) -> Map<String, Value> {
     let fields = FIELDS.iter().filter(|row| row.is_on(event));
     let mut input: Map<String, Value> =
         fields.filter_map(|row| Some((row.name.to_owned(), field(row.name)?))).collect();
-    if event == Event::OnError {
-        input.insert("error".to_owned(), json!({"message": "connection refused", "code": "ECONNREFUSED"}));
-    }
+    // Fields that say something else on one event than on another.
+    let own = match event {
+        Event::SessionEnd => Some(("summary", json!({"total_tokens": 1500, "cost": 0.0, "turns": 2}))),
+        Event::OnError => {
+            Some(("error", json!({"message": "connection refused", "code": "ECONNREFUSED", "stack": ""})))
+        }
+        Event::PreCompact => Some(("source", json!("manual"))),
+        Event::Custom => Some(("source", json!("sample-extension"))),
+        Event::OnContextOverflow => Some(("context", json!({"size": 8100, "max_size": 8192, "utilization": 0.98}))),
+        _ => None,
+    };
+    input.extend(own.map(|(name, value)| (name.to_owned(), value)));
     input
 }
 

@@ -1,5 +1,7 @@
 //! A streamed answer in parts, as hooks see it.
 
+use std::sync::Arc;
+
 use serde::{Deserialize, Serialize};
 
 /// Which part of a streamed answer a `post_inference` hook is shown.
@@ -32,4 +34,13 @@ pub enum SegmentKind {
     Thinking,
     /// One complete call, in `tool_calls`.
     ToolCall,
+}
+
+/// What stands before the new part of a segment's text, for hooks in the host's process. It is not serialised.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Before {
+    /// What has left, as the text begins with it.
+    pub left: Arc<str>,
+    /// What the model said there.
+    pub came: Arc<str>,
 }

@@ -89,6 +89,15 @@ pub(crate) enum Body {
     Completed(Box<Completed>),
 }
 
+impl Body {
+    /// Of the next frames of an upstream so many come one by one, although others are there with them.
+    pub(crate) fn keep_apart(&mut self, frames: usize) {
+        if let Self::Answer(answer) = self {
+            answer.keep_apart(frames);
+        }
+    }
+}
+
 impl HttpBody for Body {
     type Data = Bytes;
     type Error = crate::forward::Broken;

@@ -85,6 +85,7 @@ fn answer(exchange: &Exchange, upstream: &Upstream, link: Box<Link>, response: R
             home: Some(Home { worker: exchange.worker.clone(), upstream: upstream.id, link }),
             body,
             next: None,
+            apart: 0,
             idle: exchange.state.limits.idle,
             id: exchange.id,
             watch: None,
@@ -108,6 +109,8 @@ pub(crate) struct Answer {
     body: Incoming,
     /// What came after frames that left as one.
     next: Option<Option<Result<Frame<Bytes>, Broken>>>,
+    /// Frames that are still to leave one by one.
+    apart: usize,
     idle: Duration,
     id: RequestId,
     watch: Option<Pin<Box<Sleep>>>,
@@ -130,6 +133,11 @@ pub(crate) enum Broken {
 }
 
 impl Answer {
+    /// Of the next frames so many leave one by one, although others are there with them.
+    pub(crate) fn keep_apart(&mut self, frames: usize) {
+        self.apart = frames;
+    }
+
     /// What has come, as one frame; none waits for another.
     pub(crate) fn poll_frame(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Broken>>> {
         let frame = match self.next.take() {
@@ -142,7 +150,9 @@ impl Answer {
             Some(Err(error)) => return Poll::Ready(Some(Err(error))),
             None => return Poll::Ready(None),
         };
-        let data = if first.len() < MERGED { self.merge(first, cx) } else { first };
+        let alone = self.apart > 0 || first.len() >= MERGED;
+        self.apart = self.apart.saturating_sub(1);
+        let data = if alone { first } else { self.merge(first, cx) };
         Poll::Ready(Some(Ok(Frame::data(data))))
     }
 

@@ -114,6 +114,7 @@ impl Stream {
     /// Does all of it. Fails with a refusal while nothing has left.
     async fn run(mut self, line: Rc<Line>) -> Result<(), Refusal> {
         let mut pulse = Pulse::new(self.pulse);
+        let mut begun = false;
         while !self.gate.is_done() {
             let gone_on = pulse.beside(&line, self.step(&line)).await;
             let mut leaves = self.gate.take();
@@ -122,10 +123,16 @@ impl Stream {
                 self.gate.end(UpstreamEnd::Broke(refusal.kind));
             }
             self.heed(&line)?;
+            let begins = leaves.is_some() && !begun;
+            begun |= begins;
             while let Some(bytes) = leaves {
                 line.put(bytes).await;
                 pulse.sent();
                 leaves = self.gate.take();
+            }
+            if begins && !self.gate.is_done() {
+                self.source.has_begun();
+                sent().await;
             }
         }
         let _ = timeout(LINGER, self.source.next(&self.shared, &self.limits)).await;
@@ -165,6 +172,20 @@ impl Stream {
         }
         Ok(())
     }
+}
+
+/// Lets whoever sends the body send what has been handed over: that is done when nothing follows for now. The first bytes
+/// of a stream need not wait for those behind them, even where these have come too.
+async fn sent() {
+    let mut waited = false;
+    poll_fn(|cx| {
+        if std::mem::replace(&mut waited, true) {
+            return Poll::Ready(());
+        }
+        cx.waker().wake_by_ref();
+        Poll::Pending
+    })
+    .await;
 }
 
 /// The signs of life for a client that waits.

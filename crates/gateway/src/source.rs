@@ -24,11 +24,25 @@ pub(crate) enum Source {
     Gone,
 }
 
+/// So many frames are read one by one at first. What a client waits for is most often in the first three; those behind
+/// them, though they have come too, need not be gathered before it leaves.
+const FIRST: usize = 12;
+
 impl Source {
-    pub(crate) fn new(encoding: Encoding, body: Body) -> Self {
+    pub(crate) fn new(encoding: Encoding, mut body: Body) -> Self {
         match encoding {
-            Encoding::Identity => Self::Plain(body),
+            Encoding::Identity => {
+                body.keep_apart(FIRST);
+                Self::Plain(body)
+            }
             encoding => Self::Packed(encoding, body),
+        }
+    }
+
+    /// Something has left: from now on what is there together is read together.
+    pub(crate) fn has_begun(&mut self) {
+        if let Self::Plain(body) = self {
+            body.keep_apart(0);
         }
     }
 

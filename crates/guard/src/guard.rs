@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex};
 
 use bytes::Bytes;
 use gatehook_engine::events::{Event, Input, Message, ModelOutput, Rewritten, ToolCall};
-use gatehook_engine::{Executor, HookDefinition, Selected};
+use gatehook_engine::{Executor, HookDefinition, Selected, Streaming};
 use gatehook_inference::{Choice, ErrorKind, HookNote, Path, Phase, ReadError, Request, Response, Route, Unheld};
 use gatehook_scan::Restore;
 
@@ -148,7 +148,10 @@ impl Guard {
     /// Shows an answer's body (2xx, not a stream) to the hooks that stand after the call; the bytes for the client.
     pub async fn after(&self, call: &Call<'_>, admitted: &Admitted, body: Bytes) -> Result<Bytes, Refusal> {
         let (Path::Route(route), true) = (call.path, admitted.looks_after) else { return Ok(body) };
-        let response = match Response::read(route, body.clone()) {
+        let hooks = self.executor.selected(Event::PostInference, &admitted.input);
+        let is_judged = hooks.iter().any(|hook| !hook.definition.observer && hook.streams() != Streaming::Observe);
+        let read = if is_judged { Response::read_alone } else { Response::read };
+        let response = match read(route, body.clone()) {
             Ok(response) => response,
             Err(error) if self.looks_after(call.path).is_none() => {
                 tracing::warn!(id = &**call.request_id, %error, "values cannot be put back into an answer");

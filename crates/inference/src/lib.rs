@@ -11,6 +11,7 @@
 //! No IO, no async runtime. A route is a file under `request` and one under `response`: a description of where its
 //! texts stand. The reader and the edits under `json`, and the way back in `rewrite`, are shared by all.
 
+mod alternatives;
 mod error;
 mod fingerprint;
 mod json;

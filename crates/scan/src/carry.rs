@@ -74,6 +74,32 @@ impl Carry {
         Settled { upto: self.upto, clean: false, too_long: true }
     }
 
+    /// Whether what is held is more than a last word that may be anything: a prefix stands in it, or a name before it, that
+    /// begins a secret.
+    #[must_use]
+    pub fn has_begun(&self) -> bool {
+        let is_named = || {
+            let name = name_before(self.text.as_bytes(), self.run.saturating_sub(self.base));
+            name.is_some_and(|name| PREFILTER.keywords.overlapping(PlainName::new(name).as_bytes()).next().is_some())
+        };
+        !self.attempts.is_idle()
+            || !self.found.is_empty()
+            || self.is_prefixed()
+            || (self.run < self.end() && is_named())
+    }
+
+    /// Whether a token has begun in the last run, which need not be long enough for one yet. A word that happens to begin
+    /// like one, as `pattern`, is a word.
+    fn is_prefixed(&self) -> bool {
+        let run = self.view().from(self.run);
+        let mut hits = PREFILTER.prefixes.overlapping(run);
+        hits.any(|Hit { start, end, .. }| {
+            let (literal, rest) = (run.get(start..end).unwrap_or_default(), run.get(end..).unwrap_or_default());
+            let is_word = rest.trim_ascii_end().iter().all(|byte| byte.is_ascii_lowercase() || b".!?".contains(byte));
+            starts_well(run, start) && !(is_word && literal.iter().all(u8::is_ascii_alphabetic))
+        })
+    }
+
     fn end(&self) -> usize {
         self.base + self.text.len()
     }

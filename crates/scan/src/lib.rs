@@ -42,4 +42,4 @@ pub use redact::{MARKER, redact, redact_in_place};
 pub use restore::{Restore, Restoring};
 pub use rule::Rule;
 pub use rules::rules;
-pub use settled::{HOLD_LIMIT, Settled};
+pub use settled::{HOLD_LIMIT, Settled, is_plain};

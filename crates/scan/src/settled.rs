@@ -1,4 +1,4 @@
-//! How far a text that still grows is settled.
+//! How far a text that still grows is settled, and what may go on behind what interrupts it.
 
 /// Bytes of a match that still grows, beyond which it is not waited for.
 pub const HOLD_LIMIT: usize = 256 * 1024;
@@ -13,4 +13,30 @@ pub struct Settled {
     pub clean: bool,
     /// A match has grown over [`HOLD_LIMIT`] and is not waited for: whoever holds the text for it refuses.
     pub too_long: bool,
+}
+
+/// The longest word that is taken for one, in bytes.
+const WORD: usize = 24;
+
+/// How many digits a word or number may have: with more it may be half of something longer.
+const DIGITS: usize = 4;
+
+/// Whether `held`, the end of a text, is no more than what any text may end in: a word or a short number, and what closes a
+/// sentence.
+///
+/// ```
+/// use gatehook_scan::is_plain;
+///
+/// assert!(is_plain("well-known.\n") && is_plain("3.14") && is_plain("naïve”"));
+/// assert!(!is_plain("4111 11") && !is_plain("jane.doe") && !is_plain("ghp_1") && !is_plain("the golden"));
+/// ```
+#[must_use]
+pub fn is_plain(held: &str) -> bool {
+    let closes = |char: char| char.is_whitespace() || ".,;:!?…)]}\"'*`”’»。！？".contains(char);
+    let word = held.trim_end_matches(closes);
+    let is_number = !word.contains(char::is_alphabetic);
+    let joins: &[char] = if is_number { &['.', ','] } else { &['-', '\'', '’'] };
+    let digits = word.chars().filter(char::is_ascii_digit).count();
+    let is_word = |part: &str| !part.is_empty() && part.chars().all(char::is_alphanumeric);
+    word.is_empty() || (word.len() <= WORD && digits <= DIGITS && word.split(joins).all(is_word))
 }

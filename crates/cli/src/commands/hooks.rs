@@ -6,15 +6,15 @@ use std::path::Path;
 use std::pin::pin;
 use std::time::Duration;
 
-use gatehook_engine::definition::Source;
+use gatehook_engine::Executor;
 use gatehook_engine::handlers::command;
-use gatehook_engine::{Executor, HookInfo};
-use gatehook_events::{Event, Input, Outcome, OutcomeKind, Verdict};
+use gatehook_events::{Event, Input, Outcome, OutcomeKind, Profile, Verdict};
 use serde_json::{Map, Value, json};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
 use crate::args::{FileArgs, HooksCommand, TestArgs};
+use crate::commands::{list, trust};
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::policy::{self, Reading};
@@ -29,83 +29,21 @@ const PATIENCE: Duration = Duration::from_secs(10);
 pub(crate) fn run(command: HooksCommand, printer: &mut Printer) -> Result<Exit, Failure> {
     let env: BTreeMap<String, String> = policy::environment();
     match command {
-        HooksCommand::List { files } => list(&files, &env, printer),
+        HooksCommand::List { files } => list::run(&files, &env, printer),
         HooksCommand::Check { files } => check(&files, &env, printer),
         HooksCommand::Test(args) => test(&args, &env, printer),
-    }
-}
-
-fn list(args: &FileArgs, env: &BTreeMap<String, String>, printer: &mut Printer) -> Result<Exit, Failure> {
-    let executor = Reading::of(&args.files, &args.dialect, env)?.policy()?.executor(env)?;
-    if args.json {
-        let rows: Vec<Value> = executor.hooks().map(|hook| row_json(&hook)).collect();
-        printer.json(&rows)?;
-        return Ok(Exit::Done);
-    }
-    if executor.hooks().next().is_none() {
-        printer.note("no hook is in force: no configuration names one");
-        return Ok(Exit::Done);
-    }
-    let mut table = Table::new(&["EVENT", "MATCHER", "HOOK", "TYPE", "STREAM", "SOURCE", "PROFILE", "PLACE"]);
-    for hook in executor.hooks() {
-        let definition = hook.definition;
-        table.row([
-            hook.event.public_name().to_owned(),
-            if hook.matcher.is_empty() { "*".to_owned() } else { hook.matcher.to_owned() },
-            definition.display_name().to_owned(),
-            definition.handler.kind().to_owned(),
-            match held(&hook) {
-                Some((text, thinking)) if text == thinking => text.to_owned(),
-                Some((text, thinking)) => format!("{text}, thinking {thinking}"),
-                None => String::new(),
-            },
-            source(definition.origin.source).to_owned(),
-            definition.profile.name().to_owned(),
-            place(&hook),
-        ]);
-    }
-    printer.text(&table)?;
-    Ok(Exit::Done)
-}
-
-fn row_json(hook: &HookInfo<'_>) -> Value {
-    let definition = hook.definition;
-    let origin = &definition.origin;
-    let stream = held(hook).map(|(text, thinking)| json!({"text": text, "thinking": thinking}));
-    json!({
-        "event": hook.event.public_name(), "matcher": hook.matcher, "name": definition.display_name(),
-        "type": definition.handler.kind(), "stream": stream, "source": source(origin.source),
-        "profile": definition.profile.name(), "file": origin.file.as_deref(),
-        "line": origin.file.is_some().then_some(origin.line), "in_force": true,
-    })
-}
-
-/// What of a streamed answer waits for a hook, of text and of thinking, where its event shows it any.
-fn held(hook: &HookInfo<'_>) -> Option<(&'static str, &'static str)> {
-    let shown = hook.event == Event::PostInference;
-    shown.then(|| (hook.policy.text.name(), hook.policy.thinking.name()))
-}
-
-fn source(source: Source) -> &'static str {
-    match source {
-        Source::Managed => "managed",
-        Source::User => "user",
-        Source::Workspace => "workspace",
-    }
-}
-
-fn place(hook: &HookInfo<'_>) -> String {
-    match &hook.definition.origin.file {
-        Some(file) => format!("{}:{}", file.display(), hook.definition.origin.line),
-        None => "environment".to_owned(),
+        HooksCommand::Trust(args) => trust::run(&args, &env, printer),
+        HooksCommand::Untrust { file, .. } => trust::withdraw(file.as_deref(), &env, printer),
     }
 }
 
 fn check(args: &FileArgs, env: &BTreeMap<String, String>, printer: &mut Printer) -> Result<Exit, Failure> {
     let reading = Reading::of(&args.files, &args.dialect, env)?;
-    let failure = match reading.policy().and_then(|policy| policy.executor(env)) {
-        Ok(executor) => {
+    let checked = reading.policy().and_then(|policy| Ok((policy.whole(env)?, list::waiting(&policy))));
+    let failure = match checked {
+        Ok((executor, waiting)) => {
             let (files, hooks) = (reading.places.len(), executor.hooks().count());
+            waiting.into_iter().for_each(|note| printer.note(&note));
             if args.json {
                 printer.json(&json!({"valid": true, "hooks": hooks, "problems": []}))?;
             } else {
@@ -128,9 +66,12 @@ fn count(number: usize, what: &str) -> String {
 }
 
 fn test(args: &TestArgs, env: &BTreeMap<String, String>, printer: &mut Printer) -> Result<Exit, Failure> {
-    let event = event(&args.event)?;
-    let input = input(args, event)?;
-    let executor = Reading::of(&args.config, &args.dialect, env)?.policy()?.executor(env)?;
+    let profile = policy::profile(&args.dialect)?;
+    let event = event(&args.event, profile)?;
+    let input = input(args, event, profile)?;
+    let policy = Reading::of(&args.config, &args.dialect, env)?.policy()?;
+    let executor = policy.executor(env)?;
+    list::waiting(&policy).into_iter().for_each(|note| printer.note(&note));
     // What a command hook leaves behind outside of its group becomes a child of this process, and is ended. Where the
     // system has no such thing, the group is all that is ended.
     let _ = command::adopt_orphans();
@@ -175,17 +116,19 @@ async fn until_told(executor: &Executor, event: Event, input: &Input) -> std::io
     Ok(None)
 }
 
-fn event(name: &str) -> Result<Event, Failure> {
-    Event::from_name(name).filter(|event| !event.is_lane()).ok_or_else(|| {
-        let known = Event::all().map(Event::name);
+/// The event of a name, the dialect's own or the native one.
+fn event(name: &str, profile: Profile) -> Result<Event, Failure> {
+    let native = Event::from_name(name).filter(|event| !event.is_lane());
+    Event::from_name_in(profile, name).or(native).ok_or_else(|| {
+        let known = Event::all().filter_map(|event| event.name_in(profile)).chain(Event::all().map(Event::name));
         Failure::usage(format!("there is no event `{name}`"), gatehook_engine::config::did_you_mean(name, known))
     })
 }
 
 /// The caller's input, or a sample, with the caller's changes.
-fn input(args: &TestArgs, event: Event) -> Result<Input, Failure> {
+fn input(args: &TestArgs, event: Event, profile: Profile) -> Result<Input, Failure> {
     let mut input = match &args.input {
-        Some(path) => given(path)?,
+        Some(path) => spoken(given(path)?, event, profile)?,
         None => gatehook_events::sample::sample(event),
     };
     if let Some(tool) = &args.tool {
@@ -198,6 +141,16 @@ fn input(args: &TestArgs, event: Event) -> Result<Input, Failure> {
         sample::set(&mut input, event, assignment)?;
     }
     Ok(Input::read(input).map_err(SampleError::from)?)
+}
+
+/// A payload of a foreign contract as a native one.
+fn spoken(payload: Map<String, Value>, event: Event, profile: Profile) -> Result<Map<String, Value>, Failure> {
+    let Some(dialect) = policy::registry().dialect(profile) else { return Ok(payload) };
+    let (_, input) = dialect.read_payload(Some(event), Value::Object(payload)).map_err(SampleError::Payload)?;
+    match input.to_json().map_err(|error| SampleError::Unwritable(error.to_string()))? {
+        Value::Object(fields) => Ok(fields),
+        _ => Ok(Map::new()),
+    }
 }
 
 /// What a file or standard input says of an event.

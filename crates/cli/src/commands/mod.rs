@@ -3,5 +3,7 @@
 pub(crate) mod completions;
 pub(crate) mod demo;
 pub(crate) mod hooks;
+pub(crate) mod list;
 pub(crate) mod schema;
 pub(crate) mod serve;
+pub(crate) mod trust;

@@ -111,9 +111,8 @@ fn as_json_a_check_says_place_kind_and_remedy() {
 }
 
 #[test]
-fn without_a_file_what_serve_would_read_is_checked() {
+fn without_a_file_what_serve_would_read_and_the_projects_files_are_checked() {
     let home = Home::new();
-    home.file("gatehook.yaml", "hooks: 3\n");
     home.file("home/.config/gatehook/gatehook.yaml", GOOD);
     home.file("home/.config/gatehook/hooks.d/10-more.json", "{\"hooks\": {}}");
     let good = home.run(&["hooks", "check"]);
@@ -121,6 +120,13 @@ fn without_a_file_what_serve_would_read_is_checked() {
     let bad = ran(home.gatehook().args(["hooks", "check"]).env("OLLAMA_HOOK_TIMEOUT", "soon"));
     assert_eq!(bad.code, 1, "{}", bad.shown());
     assert!(bad.err.contains("OLLAMA_HOOK_TIMEOUT: `soon`"), "{}", bad.err);
+    home.file("gatehook.yaml", GOOD);
+    let with_project = home.run(&["hooks", "check"]);
+    let expected =
+        "1 hook is not in force; `gatehook hooks trust` shows what it would run\n3 files in order: 2 hooks\n";
+    assert_eq!((with_project.code, with_project.err.as_str()), (0, expected));
+    home.file("gatehook.yaml", "hooks: 3\n");
+    assert_eq!(home.run(&["hooks", "check"]).code, 1);
 }
 
 #[test]

@@ -32,14 +32,15 @@ fn as_json_the_list_says_the_same() {
         rows[1],
         serde_json::json!({
             "event": "pre_inference", "matcher": "", "name": "words", "type": "builtin", "source": "user",
-            "stream": null, "profile": "native", "file": "policy.yaml", "line": 4, "in_force": true,
+            "stream": null, "profile": "native", "file": "policy.yaml", "line": 4, "in_force": true, "state": "in_force",
+            "why": null, "hash": null,
         })
     );
     assert_eq!(rows[3]["stream"], serde_json::json!({"text": "window", "thinking": "observe"}));
 }
 
 #[test]
-fn without_a_file_the_list_is_what_serve_would_run() {
+fn without_a_file_the_list_is_what_serve_would_run_and_what_the_project_has() {
     let home = Home::new();
     home.file("gatehook.yaml", POLICY);
     home.file(
@@ -53,8 +54,11 @@ fn without_a_file_the_list_is_what_serve_would_run() {
     command.env("GATEHOOK_CONFIG", named).env("OLLAMA_HOOK_PRE_INFERENCE_URL", "http://127.0.0.1:9/pre");
     let ran = ran(&mut command);
     let rows = ran.json();
+    let (in_force, waiting): (Vec<_>, Vec<_>) =
+        rows.as_array().unwrap().iter().partition(|row| row["in_force"].as_bool().unwrap());
+    assert!(waiting.len() == 5 && waiting.iter().all(|row| row["source"] == "workspace"), "{}", ran.shown());
     let rows: Vec<(&str, Option<u64>)> =
-        rows.as_array().unwrap().iter().map(|row| (row["name"].as_str().unwrap(), row["line"].as_u64())).collect();
+        in_force.iter().map(|row| (row["name"].as_str().unwrap(), row["line"].as_u64())).collect();
     assert_eq!(rows, [("redact_secrets", Some(2)), ("webhook", None), ("named", Some(1))], "{}", ran.shown());
 }
 

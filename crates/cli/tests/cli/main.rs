@@ -4,7 +4,10 @@
 
 mod check;
 mod demo;
+mod dialects;
+mod judging;
 mod list;
+mod living;
 mod misbehaving;
 mod output;
 mod pages;
@@ -13,4 +16,5 @@ mod schema;
 mod serve;
 mod starting;
 mod support;
+mod trust;
 mod trying;

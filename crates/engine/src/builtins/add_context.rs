@@ -42,8 +42,7 @@ impl AddContext {
     fn render(&self, call: HookCall<'_>) -> Result<Option<Output>, HandlerError> {
         let failed = |message: String| HandlerError::new(FailureKind::HandlerError, message);
         let templates = self.0.as_ref().map_err(|message| failed(message.clone()))?;
-        let input = call.payload.filled(call.input).to_json();
-        let input = input.map_err(|error| failed(format!("the input has no JSON: {error}")))?;
+        let input = call.payload.value(call.input)?;
         let texts = templates.iter().enumerate().map(|(place, template)| {
             template.render(&input, Missing::Error).map_err(|error| failed(wrong(place, &error)))
         });

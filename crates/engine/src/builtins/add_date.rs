@@ -7,6 +7,7 @@ use jiff::Zoned;
 
 use super::place::Place;
 use super::{Arguments, Judge, Judging};
+use crate::find::Others;
 use crate::handler::{DefinitionError, Handler};
 use crate::registry::BuiltinResult;
 
@@ -18,7 +19,7 @@ pub(super) fn make(arguments: &Arguments<'_>) -> Result<Arc<dyn Handler>, Defini
 }
 
 impl Judge for AddDate {
-    fn judge(&self, event: Event, _input: &Input) -> BuiltinResult {
+    fn judge(&self, event: Event, _input: &Input, _: &Others) -> BuiltinResult {
         let today = Zoned::now().strftime("%Y-%m-%d").to_string();
         Ok(Some(self.0.say(event, "core/date", "Date", format!("Today's date: {today}"))))
     }

@@ -6,6 +6,7 @@ use gatehook_events::{Event, Input};
 
 use super::place::Place;
 use super::{Arguments, Judge, Judging};
+use crate::find::Others;
 use crate::handler::{DefinitionError, Handler};
 use crate::registry::BuiltinResult;
 
@@ -24,7 +25,7 @@ pub(super) fn make(arguments: &Arguments<'_>) -> Result<Arc<dyn Handler>, Defini
 impl Judge for AddDirectoryListing {
     const READS_FILES: bool = true;
 
-    fn judge(&self, event: Event, input: &Input) -> BuiltinResult {
+    fn judge(&self, event: Event, input: &Input, _: &Others) -> BuiltinResult {
         let dir = self.0.dir(input);
         let Ok(entries) = std::fs::read_dir(&dir) else { return Ok(None) };
         let named = entries.take(READ).flatten().map(|entry| {

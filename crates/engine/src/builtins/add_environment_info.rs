@@ -6,6 +6,7 @@ use gatehook_events::{Event, Input};
 
 use super::place::{Place, repository};
 use super::{Arguments, Judge, Judging};
+use crate::find::Others;
 use crate::handler::{DefinitionError, Handler};
 use crate::registry::BuiltinResult;
 
@@ -19,7 +20,7 @@ pub(super) fn make(arguments: &Arguments<'_>) -> Result<Arc<dyn Handler>, Defini
 impl Judge for AddEnvironmentInfo {
     const READS_FILES: bool = true;
 
-    fn judge(&self, event: Event, input: &Input) -> BuiltinResult {
+    fn judge(&self, event: Event, input: &Input, _: &Others) -> BuiltinResult {
         let dir = self.0.dir(input);
         let text = format!(
             "Environment:\n- Working directory: {}\n- Git repository: {}\n- Operating system: {}\n- Architecture: \

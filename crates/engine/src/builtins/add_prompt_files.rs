@@ -8,6 +8,7 @@ use serde_json::json;
 
 use super::place::{self, Place};
 use super::{Arguments, Judge, Judging};
+use crate::find::Others;
 use crate::handler::{DefinitionError, Handler};
 use crate::registry::BuiltinResult;
 
@@ -55,7 +56,7 @@ pub(super) fn make(arguments: &Arguments<'_>) -> Result<Arc<dyn Handler>, Defini
 impl Judge for AddPromptFiles {
     const READS_FILES: bool = true;
 
-    fn judge(&self, event: Event, input: &Input) -> BuiltinResult {
+    fn judge(&self, event: Event, input: &Input, _: &Others) -> BuiltinResult {
         if self.names.is_empty() {
             return Ok(None);
         }

@@ -7,6 +7,7 @@ use gatehook_events::{Event, Input};
 
 use super::place::{Place, read};
 use super::{Arguments, Judge, Judging};
+use crate::find::Others;
 use crate::handler::{DefinitionError, Handler};
 use crate::registry::BuiltinResult;
 
@@ -23,7 +24,7 @@ pub(super) fn make(arguments: &Arguments<'_>) -> Result<Arc<dyn Handler>, Defini
 impl Judge for AddUserInfo {
     const READS_FILES: bool = true;
 
-    fn judge(&self, event: Event, _input: &Input) -> BuiltinResult {
+    fn judge(&self, event: Event, _input: &Input, _: &Others) -> BuiltinResult {
         let accounts = read(Path::new(ACCOUNTS), ACCOUNTS_LIMIT).unwrap_or_default();
         let account = account(&accounts, rustix::process::getuid().as_raw());
         let name = account.map(|(name, _)| name).or_else(|| self.0.variable("USER"));

@@ -6,6 +6,7 @@ use gatehook_events::{Event, Input};
 use regex_automata::meta::Regex;
 
 use super::{Arguments, Judge, Judging, NoText, deny};
+use crate::find::Others;
 use crate::handler::{DefinitionError, Handler};
 use crate::matcher::anchored;
 use crate::registry::BuiltinResult;
@@ -36,7 +37,7 @@ impl Judge for AllowTools {
         Some(Box::new(NoText::default()))
     }
 
-    fn judge(&self, event: Event, input: &Input) -> BuiltinResult {
+    fn judge(&self, event: Event, input: &Input, _: &Others) -> BuiltinResult {
         let named: Vec<&str> = match event {
             Event::ToolInputTransform
             | Event::ToolGuard

@@ -7,6 +7,7 @@ use gatehook_scan::{Growing, Patterns};
 use regex_automata::meta::Regex;
 
 use super::{Arguments, Judge, Judging, deny, texts};
+use crate::find::Others;
 use crate::handler::{DefinitionError, Handler};
 use crate::registry::BuiltinResult;
 use crate::streaming::{Scan, Streaming};
@@ -52,7 +53,7 @@ impl Judge for BlockPatterns {
         Some(Box::new(Growing::new(self.growing.clone())))
     }
 
-    fn judge(&self, event: Event, input: &Input) -> BuiltinResult {
+    fn judge(&self, event: Event, input: &Input, _: &Others) -> BuiltinResult {
         let mut found = None;
         texts::any(event, input, &mut |text| {
             found = self.regex.find(text).map(|found| found.pattern());

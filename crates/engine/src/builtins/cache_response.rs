@@ -15,6 +15,7 @@ use sha2::{Digest, Sha256};
 
 use super::place::{Place, state};
 use super::{Arguments, Judge, Judging};
+use crate::find::Others;
 use crate::handler::{DefinitionError, Handler, HandlerError};
 use crate::registry::BuiltinResult;
 use crate::time;
@@ -69,7 +70,7 @@ pub(super) fn make(arguments: &Arguments<'_>) -> Result<Arc<dyn Handler>, Defini
 impl Judge for CacheResponse {
     const READS_FILES: bool = true;
 
-    fn judge(&self, _event: Event, input: &Input) -> BuiltinResult {
+    fn judge(&self, _event: Event, input: &Input, _: &Others) -> BuiltinResult {
         let (Some(question), Some(answer)) = (&input.last_user_message, &input.stop_response) else { return Ok(None) };
         if question.trim().is_empty() || answer.trim().is_empty() || answer.len() > ANSWER {
             return Ok(None);

@@ -14,6 +14,7 @@ use sha2::{Digest, Sha256};
 
 use super::place::Place;
 use super::{Arguments, Judge, Judging};
+use crate::find::Others;
 use crate::handler::{DefinitionError, Handler, HandlerError};
 use crate::registry::BuiltinResult;
 
@@ -38,7 +39,7 @@ pub(super) fn make(arguments: &Arguments<'_>) -> Result<Arc<dyn Handler>, Defini
 impl Judge for LimitLargeToolResults {
     const READS_FILES: bool = true;
 
-    fn judge(&self, event: Event, input: &Input) -> BuiltinResult {
+    fn judge(&self, event: Event, input: &Input, _: &Others) -> BuiltinResult {
         let failed = |error: io::Error| HandlerError::new(FailureKind::HandlerError, error.to_string());
         let session = input.session_id.as_deref().unwrap_or_default();
         if event == Event::SessionEnd {

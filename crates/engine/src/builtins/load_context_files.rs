@@ -9,6 +9,7 @@ use gatehook_events::{Event, Input, Output};
 use super::globs::{Globs, LIST_LIMIT};
 use super::place::{self, Place, repository};
 use super::{Arguments, Judge, Judging};
+use crate::find::Others;
 use crate::handler::{DefinitionError, Handler};
 use crate::registry::BuiltinResult;
 
@@ -41,7 +42,7 @@ pub(super) fn make(arguments: &Arguments<'_>) -> Result<Arc<dyn Handler>, Defini
 impl Judge for LoadContextFiles {
     const READS_FILES: bool = true;
 
-    fn judge(&self, event: Event, input: &Input) -> BuiltinResult {
+    fn judge(&self, event: Event, input: &Input, _: &Others) -> BuiltinResult {
         let files = self.files(&self.place.dir(input));
         if files.is_empty() {
             return Ok(None);

@@ -8,6 +8,7 @@ use serde_json::Value;
 
 use super::sessions::Sessions;
 use super::{Arguments, Judge, Judging, NoText, deny};
+use crate::find::Others;
 use crate::handler::{DefinitionError, Handler};
 use crate::matcher::anchored;
 use crate::registry::BuiltinResult;
@@ -48,7 +49,7 @@ impl Judge for LoopGuard {
         Some(Box::new(NoText::default()))
     }
 
-    fn judge(&self, event: Event, input: &Input) -> BuiltinResult {
+    fn judge(&self, event: Event, input: &Input, _: &Others) -> BuiltinResult {
         let times = match event {
             Event::PreInference | Event::BeforeLlmCall | Event::PostInference => self.in_history(input),
             _ => self.of_call(input),

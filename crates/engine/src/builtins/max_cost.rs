@@ -7,6 +7,7 @@ use serde_json::Value;
 
 use super::sessions::Sessions;
 use super::{Arguments, Judge, Judging, deny};
+use crate::find::Others;
 use crate::handler::{DefinitionError, Handler};
 use crate::registry::BuiltinResult;
 use crate::streaming::Streaming;
@@ -36,7 +37,7 @@ pub(super) fn make(arguments: &Arguments<'_>) -> Result<Arc<dyn Handler>, Defini
 impl Judge for MaxCost {
     const STREAMS: Streaming = Streaming::Observe;
 
-    fn judge(&self, event: Event, input: &Input) -> BuiltinResult {
+    fn judge(&self, event: Event, input: &Input, _: &Others) -> BuiltinResult {
         let session = input.session_id.as_deref().unwrap_or_default();
         let name = format!("{} {session}", self.written);
         if matches!(event, Event::AfterLlmCall | Event::PostInference) {
@@ -97,7 +98,9 @@ mod tests {
         }
         let ledger = Arc::default();
         let max_cost = MaxCost { cap: 1.0, written: "1".to_owned(), ledger };
-        max_cost.judge(Event::AfterLlmCall, &Input { cost: Some(0.25), ..Input::default() }).unwrap();
+        max_cost
+            .judge(Event::AfterLlmCall, &Input { cost: Some(0.25), ..Input::default() }, &Others::default())
+            .unwrap();
         assert!((max_cost.sum("") - 0.25).abs() < f64::EPSILON);
     }
 }

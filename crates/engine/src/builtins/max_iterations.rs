@@ -5,6 +5,7 @@ use std::sync::Arc;
 use gatehook_events::{Event, Input, Output};
 
 use super::{Arguments, Judge, Judging};
+use crate::find::Others;
 use crate::handler::{DefinitionError, Handler};
 use crate::registry::BuiltinResult;
 
@@ -25,7 +26,7 @@ pub(super) fn make(arguments: &Arguments<'_>) -> Result<Arc<dyn Handler>, Defini
 }
 
 impl Judge for MaxIterations {
-    fn judge(&self, _event: Event, input: &Input) -> BuiltinResult {
+    fn judge(&self, _event: Event, input: &Input, _: &Others) -> BuiltinResult {
         let (Some(cap), Some(iteration)) = (self.cap, input.iteration) else { return Ok(None) };
         Ok((iteration > cap).then(|| Output::block(format!("the cap of {cap} model calls for one run is reached"))))
     }

@@ -44,6 +44,7 @@ use gatehook_events::{Decides, Event, FailureKind, Input, Output, Permission, Pe
 
 use crate::definition::{HandlerDefinition, HookDefinition};
 use crate::event_class::is_inference;
+use crate::find::{Find, Others};
 use crate::handler::{DefinitionError, Handler, HandlerEnv, HandlerError, HandlerFactory, HookCall, Reply, Run};
 use crate::handlers::command::describe;
 use crate::handlers::stopped;
@@ -135,8 +136,13 @@ trait Judge: Send + Sync + 'static {
         None
     }
 
-    /// What it says to an event.
-    fn judge(&self, event: Event, input: &Input) -> BuiltinResult;
+    /// What it finds in texts, where it redacts.
+    fn finds(&self) -> Option<Arc<dyn Find>> {
+        None
+    }
+
+    /// What it says to an event, beside others that redact.
+    fn judge(&self, event: Event, input: &Input, others: &Others) -> BuiltinResult;
 }
 
 /// Runs a [`Judge`]: on the spot, or, where there is much to read, on a thread that may be busy for a while.
@@ -164,13 +170,17 @@ impl<J: Judge> Handler for Judging<J> {
         self.0.scan()
     }
 
+    fn finds(&self) -> Option<Arc<dyn Find>> {
+        self.0.finds()
+    }
+
     fn run<'a>(&'a self, call: HookCall<'a>) -> Run<'a> {
         Box::pin(async move {
             if !J::READS_FILES && texts::size(call.input) <= ON_THE_SPOT {
-                return self.0.judge(call.event, call.input).map(Reply::Direct);
+                return self.0.judge(call.event, call.input, call.others).map(Reply::Direct);
             }
-            let (judge, event, input) = (self.0.clone(), call.event, call.input.clone());
-            aside(call, move || judge.judge(event, &input)).await?.map(Reply::Direct)
+            let (judge, event, input, others) = (self.0.clone(), call.event, call.input.clone(), call.others.clone());
+            aside(call, move || judge.judge(event, &input, &others)).await?.map(Reply::Direct)
         })
     }
 }

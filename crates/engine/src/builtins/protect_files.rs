@@ -19,6 +19,7 @@ use self::named::Search;
 use super::globs::Globs;
 use super::place::{Place, state};
 use super::{Arguments, Judge, Judging, NoText, deny};
+use crate::find::Others;
 use crate::handler::{DefinitionError, Handler};
 use crate::registry::BuiltinResult;
 use crate::streaming::{Scan, Streaming};
@@ -129,7 +130,7 @@ impl Judge for ProtectFiles {
         Some(Box::new(NoText::default()))
     }
 
-    fn judge(&self, event: Event, input: &Input) -> BuiltinResult {
+    fn judge(&self, event: Event, input: &Input, _: &Others) -> BuiltinResult {
         let mut search = Search::new(&self.place, &self.globs, self.place.dir(input));
         if event == Event::PostInference {
             for call in input.tool_calls.iter().flat_map(|calls| calls.iter()) {

@@ -9,6 +9,7 @@ use tokio::time::Instant;
 
 use super::sessions::Sessions;
 use super::{Arguments, Judge, Judging, NoText, deny};
+use crate::find::Others;
 use crate::handler::{DefinitionError, Handler};
 use crate::registry::BuiltinResult;
 use crate::streaming::{Scan, Streaming};
@@ -112,7 +113,7 @@ impl Judge for RateLimit {
         Some(Box::new(NoText::default()))
     }
 
-    fn judge(&self, event: Event, input: &Input) -> BuiltinResult {
+    fn judge(&self, event: Event, input: &Input, _: &Others) -> BuiltinResult {
         // A streamed answer is one answer, in however many parts it is shown.
         if input.segment.as_ref().is_some_and(|segment| segment.index > 0) {
             return Ok(None);

@@ -1,18 +1,18 @@
 //! `redact_pii`: personal data never reaches the model or a tool, and the caller gets it back.
 
-use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use gatehook_events::{Event, Input, Message, Output, Permission};
 use gatehook_scan::pii::{self, KINDS, Kind, Kinds};
 
-use super::redaction::{self, Redact};
+use super::redaction::{self, Redaction};
 use super::{Arguments, Judge, Judging, texts};
 use crate::config::suggest;
 use crate::content::{Digests, Recall};
 use crate::definition::Patch;
 use crate::event_class::is_inference;
+use crate::find::{Find, Found, Others};
 use crate::handler::{DefinitionError, Handler};
 use crate::registry::BuiltinResult;
 use crate::streaming::{Scan, Streaming};
@@ -53,13 +53,18 @@ impl Judge for RedactPii {
         Some(Box::new(pii::Growing::new(self.kinds)))
     }
 
-    fn judge(&self, event: Event, input: &Input) -> BuiltinResult {
-        let mut plain = Plain { kinds: self.kinds };
+    fn finds(&self) -> Option<Arc<dyn Find>> {
+        Some(Arc::new(Values(self.kinds)))
+    }
+
+    fn judge(&self, event: Event, input: &Input, others: &Others) -> BuiltinResult {
+        let values = Values(self.kinds);
+        let mut plain = Redaction::new(&values, others).with_numbers();
         Ok(match event {
             Event::ToolInputTransform | Event::PreToolUse => {
                 redaction::tool_input(input, &mut plain, "personal data was")
             }
-            Event::BeforeLlmCall | Event::PreInference => self.messages(event, input),
+            Event::BeforeLlmCall | Event::PreInference => self.messages(event, input, others),
             Event::ToolResponseTransform | Event::PostToolUse => redaction::tool_response(input, &mut plain),
             Event::PostInference => redaction::answer(input, &mut plain),
             _ => {
@@ -71,16 +76,11 @@ impl Judge for RedactPii {
 }
 
 impl RedactPii {
-    fn messages(&self, event: Event, input: &Input) -> Option<Output> {
-        let mut numbered = Numbered {
-            kinds: self.kinds,
-            event,
-            input,
-            taken: None,
-            pairs: Vec::new(),
-            known: HashMap::new(),
-            last: 0,
-        };
+    fn messages(&self, event: Event, input: &Input, others: &Others) -> Option<Output> {
+        let mut numbered = Numbered { event, input, taken: None, pairs: Vec::new(), known: HashMap::new(), last: 0 };
+        let values = Values(self.kinds);
+        let instead = |found: &Found, value: &str| numbered.placeholder(&found.word, value).to_string();
+        let mut redact = Redaction::with(&values, others, instead).with_numbers();
         let mut known = self.clean.look_up(event, input, &Digests::default());
         let mut places = 0..;
         let redacted = redaction::each(input.messages.as_deref()?, |message| {
@@ -88,7 +88,7 @@ impl RedactPii {
             if known.as_ref().is_some_and(|known| known.is_known(place)) {
                 return None;
             }
-            let redacted = redaction::message(message, &mut numbered);
+            let redacted = redaction::message(message, &mut redact);
             if let (None, Some(known)) = (&redacted, &mut known) {
                 known.passes(place);
             }
@@ -97,37 +97,26 @@ impl RedactPii {
         if let Some(known) = known {
             known.remember();
         }
+        drop(redact);
         let permission = is_inference(event).then_some(Permission::Modify);
         Some(Output { permission, messages: Some(redacted?), placeholders: numbered.pairs, ..Output::default() })
     }
 }
 
-/// Puts the name of its kind in the place of a value.
-struct Plain {
-    kinds: Kinds,
-}
+/// Finds values of these kinds.
+struct Values(Kinds);
 
-impl Redact for Plain {
-    fn text(&mut self, text: &str) -> Option<String> {
-        owned(pii::redact(text, self.kinds, |kind, _| format!("<{}>", kind.word())))
-    }
-
-    fn number(&mut self, number: &str) -> Option<String> {
-        self.text(number)
-    }
-}
-
-fn owned(text: Cow<'_, str>) -> Option<String> {
-    match text {
-        Cow::Borrowed(_) => None,
-        Cow::Owned(text) => Some(text),
+impl Find for Values {
+    fn find(&self, _: Option<&str>, text: &str) -> Vec<Found> {
+        let word = |kind: &Kind| format!("<{}>", kind.word()).into();
+        let found = pii::find(text, self.0).into_iter();
+        found.map(|found| Found { range: found.range, word: word(found.kind) }).collect()
     }
 }
 
 /// Puts a numbered placeholder in the place of each value: numbered by first appearance, so that a conversation that
 /// goes on keeps its numbers, and with them the provider's cache of its beginning.
 struct Numbered<'a> {
-    kinds: Kinds,
     event: Event,
     input: &'a Input,
     /// Numbers that stand in the conversation as if they were of a placeholder; looked for when the first is needed.
@@ -139,22 +128,13 @@ struct Numbered<'a> {
     last: u32,
 }
 
-impl Redact for Numbered<'_> {
-    fn text(&mut self, text: &str) -> Option<String> {
-        owned(pii::redact(text, self.kinds, |kind, value| self.placeholder(kind, value).to_string()))
-    }
-
-    fn number(&mut self, number: &str) -> Option<String> {
-        self.text(number)
-    }
-}
-
 impl Numbered<'_> {
-    fn placeholder(&mut self, kind: &Kind, value: &str) -> Arc<str> {
+    /// That of a value, which by itself would become `word`.
+    fn placeholder(&mut self, word: &str, value: &str) -> Arc<str> {
         if let Some(placeholder) = self.known.get(value) {
             return placeholder.clone();
         }
-        let placeholder: Arc<str> = format!("<{}_{}>", kind.word(), self.next()).into();
+        let placeholder: Arc<str> = format!("{}_{}>", word.trim_end_matches('>'), self.next()).into();
         let value: Arc<str> = value.into();
         self.pairs.push((placeholder.clone(), value.clone()));
         self.known.insert(value, placeholder.clone());

@@ -1,14 +1,15 @@
 //! `redact_secrets`: keys and tokens never reach the model, a tool or the reader.
 
-use std::borrow::Cow;
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 use gatehook_events::{Event, Input};
-use gatehook_scan::Carry;
+use gatehook_scan::{Carry, MARKER};
 
-use super::redaction::{self, Redact};
+use super::redaction::{self, Redaction};
 use super::{Arguments, Judge, Judging};
 use crate::definition::Patch;
+use crate::find::{Find, Found, Others};
 use crate::handler::{DefinitionError, Handler};
 use crate::registry::BuiltinResult;
 use crate::streaming::{Scan, Streaming};
@@ -35,12 +36,17 @@ impl Judge for RedactSecrets {
         Some(Box::new(Carry::new()))
     }
 
-    fn judge(&self, event: Event, input: &Input) -> BuiltinResult {
+    fn finds(&self) -> Option<Arc<dyn Find>> {
+        Some(Arc::new(Secrets))
+    }
+
+    fn judge(&self, event: Event, input: &Input, others: &Others) -> BuiltinResult {
+        let mut redact = Redaction::new(&Secrets, others);
         Ok(match event {
-            Event::ToolInputTransform | Event::PreToolUse => redaction::tool_input(input, &mut Secrets, "secrets were"),
-            Event::BeforeLlmCall | Event::PreInference => redaction::messages(event, input, &mut Secrets),
-            Event::ToolResponseTransform | Event::PostToolUse => redaction::tool_response(input, &mut Secrets),
-            Event::PostInference => redaction::answer(input, &mut Secrets),
+            Event::ToolInputTransform | Event::PreToolUse => redaction::tool_input(input, &mut redact, "secrets were"),
+            Event::BeforeLlmCall | Event::PreInference => redaction::messages(event, input, &mut redact),
+            Event::ToolResponseTransform | Event::PostToolUse => redaction::tool_response(input, &mut redact),
+            Event::PostInference => redaction::answer(input, &mut redact),
             _ => {
                 tracing::debug!(event = event.name(), "redact_secrets has nothing to rewrite here");
                 None
@@ -49,28 +55,31 @@ impl Judge for RedactSecrets {
     }
 }
 
-/// Puts the marker in the place of secrets.
+/// Finds secrets.
 struct Secrets;
 
 /// How long a value may be for its name to tell that it is a secret.
-const NAMED: std::ops::RangeInclusive<usize> = 8..=4096;
+const NAMED: RangeInclusive<usize> = 8..=4096;
 
-impl Redact for Secrets {
-    fn text(&mut self, text: &str) -> Option<String> {
-        match gatehook_scan::redact(text) {
-            Cow::Borrowed(_) => None,
-            Cow::Owned(text) => Some(text),
+impl Find for Secrets {
+    /// What is no secret by itself may be one by its name, as in `"password": "…"`.
+    fn find(&self, name: Option<&str>, text: &str) -> Vec<Found> {
+        let found = secrets(text, 0);
+        let name = name.filter(|_| NAMED.contains(&text.len()) && !text.contains(char::is_whitespace));
+        match name.filter(|_| found.is_empty()) {
+            Some(name) => secrets(&format!("{name}={text}"), name.len() + 1),
+            None => found,
         }
     }
+}
 
-    /// What is no secret by itself may be one by its name, as in `"password": "…"`.
-    fn named(&mut self, name: Option<&str>, text: &str) -> Option<String> {
-        self.text(text).or_else(|| {
-            let name = name.filter(|_| NAMED.contains(&text.len()) && !text.contains(char::is_whitespace))?;
-            let redacted = self.text(&format!("{name}={text}"))?;
-            redacted.strip_prefix(name)?.strip_prefix('=').filter(|redacted| *redacted != text).map(str::to_owned)
-        })
-    }
+/// The secrets of a text behind `from`, counted from there; none where one stands before it.
+fn secrets(text: &str, from: usize) -> Vec<Found> {
+    let found = gatehook_scan::find(text).into_iter().map(|found| {
+        let range = found.range.start.checked_sub(from)?..found.range.end.checked_sub(from)?;
+        Some(Found { range, word: MARKER.into() })
+    });
+    found.collect::<Option<_>>().unwrap_or_default()
 }
 
 #[cfg(test)]

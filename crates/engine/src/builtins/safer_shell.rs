@@ -16,6 +16,7 @@ use serde_json::{Map, Value};
 
 use self::classify::{Finding, Label, arguments, line};
 use super::{Arguments, Judge, Judging};
+use crate::find::Others;
 use crate::handler::{DefinitionError, Handler};
 use crate::registry::BuiltinResult;
 
@@ -101,7 +102,7 @@ impl SaferShell {
 }
 
 impl Judge for SaferShell {
-    fn judge(&self, event: Event, input: &Input) -> BuiltinResult {
+    fn judge(&self, event: Event, input: &Input, _: &Others) -> BuiltinResult {
         if event == Event::PostInference {
             let calls = input.tool_calls.iter().flat_map(|calls| calls.iter());
             let findings = calls.filter_map(|call| {

@@ -5,6 +5,7 @@ use std::ops::Range;
 use std::time::Duration;
 
 use gatehook_events::Profile;
+use gatehook_events::profile::Shell;
 
 use super::DiagnosticKind as Kind;
 use super::document::{Key, Node, Value};
@@ -57,6 +58,7 @@ pub(crate) struct Draft<'a> {
     pub(crate) include_images: bool,
     pub(crate) model: Option<&'a str>,
     pub(crate) prompt: Option<&'a str>,
+    pub(crate) schema: Option<&'a str>,
     pub(crate) stream: Option<Stream>,
     pub(crate) concurrent: bool,
     pub(crate) cache: Option<Cache>,
@@ -86,7 +88,7 @@ impl<'a> Draft<'a> {
             name: section.text("name"),
             command: section.text("command"),
             args: section.texts("args").unwrap_or_default(),
-            shell: section.bool("shell").unwrap_or(true),
+            shell: section.bool("shell").unwrap_or(profile.spec().shell != Shell::None),
             module: section.text("module"),
             function: section.text("function"),
             python: section.text("python"),
@@ -97,7 +99,11 @@ impl<'a> Draft<'a> {
             method: section.choice("method", &METHOD).unwrap_or("POST"),
             headers: headers.unwrap_or_default(),
             contract: section.choice("contract", &CONTRACT).unwrap_or_default(),
-            timeout: if native { section.seconds("timeout") } else { section.integer("timeout").map(|n| n as f64) },
+            timeout: if native || profile.spec().is_foreign {
+                section.seconds("timeout")
+            } else {
+                section.integer("timeout").map(|n| n as f64)
+            },
             env: section.text_map("env").unwrap_or_default(),
             env_policy: env_policy(&section),
             working_dir: section.text("working_dir"),
@@ -109,6 +115,7 @@ impl<'a> Draft<'a> {
             include_images: section.bool("include_images").unwrap_or(false),
             model: section.text("model"),
             prompt: section.text("prompt"),
+            schema: section.text("schema"),
             stream: section.section("stream", STREAM).and_then(|section| stream(&section)),
             concurrent: section.bool("concurrent").unwrap_or(false),
             cache: section.choice("cache", &CACHE),
@@ -201,7 +208,9 @@ fn refuse_unknown(section: &Section<'_>, profile: Profile, options: &ReadOptions
             return;
         }
         let problem = match profile {
-            Profile::Native => unknown_native(section, &key.text, kind),
+            profile if profile == Profile::Native || profile.spec().is_foreign => {
+                unknown_native(section, &key.text, kind)
+            }
             _ => unknown_docker_agent(section, &key.text, options.profile, profile),
         };
         if let Some(problem) = problem {
@@ -251,7 +260,9 @@ fn unknown_docker_agent(section: &Section<'_>, name: &str, file: Profile, hook: 
 /// The types a hook may have, for a suggestion.
 pub(crate) fn types<'o>(profile: Profile, options: &ReadOptions<'o>) -> Vec<&'o str> {
     let stock: &[&'static str] = match profile {
-        Profile::Native => &[COMMAND, WORKER, PYTHON, WEBHOOK, BUILTIN, MODEL],
+        profile if profile == Profile::Native || profile.spec().is_foreign => {
+            &[COMMAND, WORKER, PYTHON, WEBHOOK, BUILTIN, MODEL]
+        }
         _ => &[COMMAND, BUILTIN, MODEL],
     };
     stock.iter().chain(options.types).copied().collect()

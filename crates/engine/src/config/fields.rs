@@ -55,6 +55,17 @@ pub const FILE: &[Field] = &[
         .default("native"),
     Field::new("max_concurrent_hooks", Shape::Integer, "How many hooks run at once, in the whole process.")
         .default("twice the processors"),
+    Field::new(
+        "required",
+        Shape::Any,
+        "Names of hooks by event, as in `{pre_tool_use: [guard]}`: while one is not in force, its event is blocked. In a \
+         managed or user file.",
+    ),
+    Field::new(
+        "locked",
+        Shape::Texts,
+        "Settings that no other file, variable or flag changes, as in `[listen]`. In a managed file.",
+    ),
 ];
 
 /// What hooks leave out.

@@ -1,6 +1,7 @@
 //! One hook judged, in docker-agent's order: `on_error`, `timeout`, `type`, what the type needs. Then what only native
 //! hooks are held to.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use gatehook_events::{Event, Profile, Rewrite};
@@ -10,10 +11,10 @@ use super::DiagnosticKind as Kind;
 use super::draft::{Draft, types};
 use super::fields::{BUILTIN, COMMAND, MODEL, ON_ERROR, PYTHON, WEBHOOK, WORKER};
 use super::hooks::{ReadOptions, pattern_help, place_within};
-use super::{CONDITIONS, duration, pattern, program, reference, suggest, webhook};
+use super::{CONDITIONS, duration, model, pattern, program, reference, suggest, webhook};
 use crate::definition::{
     CommandDefinition, Condition, EnvPolicy, HandlerDefinition, HookDefinition, OnError, Origin, Patch,
-    PythonDefinition, Source, WorkerDefinition,
+    PythonDefinition, WorkerDefinition,
 };
 
 /// Fields that hooks of all types share; an embedder's type gets all others as they stand.
@@ -47,7 +48,7 @@ pub(crate) fn judge(event: Event, draft: &Draft<'_>, options: &ReadOptions<'_>) 
         refuse_without_effect(event, draft);
     }
     let section = &draft.section;
-    let workspace = options.source == Source::Workspace;
+    let is_foreign = options.source.needs_approval();
     let env_policy = draft.env_policy.clone().or_else(|| options.defaults.env_policy.clone());
     Some(HookDefinition {
         version: None,
@@ -56,7 +57,7 @@ pub(crate) fn judge(event: Event, draft: &Draft<'_>, options: &ReadOptions<'_>) 
         handler: handler?,
         timeout: timeout.or(options.defaults.timeout),
         env: env?,
-        env_policy: env_policy.unwrap_or(if workspace { EnvPolicy::Minimal } else { EnvPolicy::Inherit }),
+        env_policy: env_policy.unwrap_or(if is_foreign { EnvPolicy::Minimal } else { EnvPolicy::Inherit }),
         working_dir: draft.working_dir.filter(|dir| !dir.is_empty()).map(str::to_owned),
         on_error,
         strict_output: draft.strict_output,
@@ -68,6 +69,8 @@ pub(crate) fn judge(event: Event, draft: &Draft<'_>, options: &ReadOptions<'_>) 
         concurrent: draft.concurrent,
         cache: draft.cache,
         ignored: ignored(draft),
+        written: Some(Arc::new(section.node.to_json())),
+        seal: None,
         origin: Origin {
             source: options.source,
             file: options.file.clone(),
@@ -127,15 +130,11 @@ fn handler(event: Event, draft: &Draft<'_>, options: &ReadOptions<'_>) -> Option
     };
     match kind {
         COMMAND => command(draft, options).map(HandlerDefinition::Command),
-        WORKER if draft.profile == Profile::Native => command(draft, options).map(|command| worker(draft, command)),
-        PYTHON if matches!(draft.profile, Profile::Native | Profile::OllamaCli) => python(draft),
+        WORKER if is_ours(draft.profile) => command(draft, options).map(|command| worker(draft, command)),
+        PYTHON if is_ours(draft.profile) => python(draft),
         BUILTIN => builtin(draft, options),
-        MODEL => {
-            let model = required(draft, "model", draft.model, Kind::ModelRequired, "a model hook needs a `model`");
-            let prompt = required(draft, "prompt", draft.prompt, Kind::PromptRequired, "a model hook needs a `prompt`");
-            model.and(prompt).map(|_| other(draft, kind))
-        }
-        WEBHOOK if draft.profile == Profile::Native => webhook::read(event, draft, options),
+        MODEL => model::read(event, draft, options),
+        WEBHOOK if is_ours(draft.profile) => webhook::read(event, draft, options),
         kind if draft.is_custom(options) || !options.validate => Some(other(draft, kind)),
         kind => {
             let problem = section.problem(Kind::UnsupportedType, format!("there is no type `{kind}`"));
@@ -144,6 +143,11 @@ fn handler(event: Event, draft: &Draft<'_>, options: &ReadOptions<'_>) -> Option
             None
         }
     }
+}
+
+/// Whether hooks of this profile stand in our own files as native ones do.
+pub(super) fn is_ours(profile: Profile) -> bool {
+    profile == Profile::Native || profile.spec().is_foreign
 }
 
 /// Text that must be there. What has a wrong type was reported already.
@@ -174,8 +178,9 @@ fn other(draft: &Draft<'_>, kind: &str) -> HandlerDefinition {
 /// What tells a docker-agent hook apart though its type does not read it.
 fn ignored(draft: &Draft<'_>) -> Map<String, Json> {
     match draft.kind {
-        Some(COMMAND | BUILTIN) if draft.profile != Profile::Native => {
-            let mut ignored = fields(draft, |name| !COMMON.contains(&name) && !matches!(name, "command" | "args"));
+        Some(kind @ (COMMAND | BUILTIN | MODEL)) if draft.profile != Profile::Native => {
+            let own: &[&str] = if kind == MODEL { &["model", "prompt", "schema"] } else { &["command", "args"] };
+            let mut ignored = fields(draft, |name| !COMMON.contains(&name) && !own.contains(&name));
             // Empty and absent are the same.
             ignored.retain(|_, value| !value.is_null() && value != "");
             // Hooks are told apart by what is written, not by what a variable holds today.

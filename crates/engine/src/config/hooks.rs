@@ -17,7 +17,7 @@ use super::document::{Document, Key, Node, Value};
 use super::draft::Draft;
 use super::fields::GROUP;
 use super::section::{Context, Section};
-use super::{hook, pattern, suggest};
+use super::{foreign, hook, pattern, suggest};
 use crate::definition::{EnvPolicy, HookDefinition, HookGroup, HooksConfig, OnError, Source};
 
 /// What the reader must know of the surroundings.
@@ -35,6 +35,8 @@ pub struct ReadOptions<'a> {
     pub types: &'a [&'a str],
     /// The names of all builtins; `None` checks none.
     pub builtins: Option<&'a [&'a str]>,
+    /// The names of all shapes of replies; `None` checks none.
+    pub schemas: Option<&'a [&'a str]>,
     /// Keys that a file may have at its top and that somebody else reads.
     pub sections: &'a [&'a str],
     /// What hooks leave out; a file's `defaults` go before it.
@@ -68,6 +70,7 @@ impl Default for ReadOptions<'_> {
             env: &NO_ENVIRONMENT,
             types: &[],
             builtins: None,
+            schemas: None,
             sections: &[],
             defaults: Defaults::default(),
             validate: true,
@@ -88,6 +91,9 @@ pub fn read_hooks(
     let mut config = HooksConfig::default();
     if node.value == Value::Null {
         return config;
+    }
+    if options.profile.spec().is_foreign {
+        return foreign::read_hooks(context, node, options);
     }
     if let Some(section) = Section::open(context, node, "hooks", &[]) {
         for (key, node) in section.node.entries() {
@@ -130,14 +136,16 @@ fn known_event(context: Context<'_>, key: &Key, profile: Profile) -> Option<Even
     }
     let problem = match event {
         Some(event) => {
-            let owners = PROFILES.iter().filter(|owner| event.capabilities(owner.profile).is_some());
+            let owners = PROFILES.iter().filter(|owner| event.name_in(owner.profile) == Some(name));
             let owners: Vec<&str> = owners.map(|owner| owner.name).collect();
             unknown_event(profile, name, name).help(format!("hooks of {} have it", owners.join(" and ")))
         }
         None => {
             let known = Event::all().filter(|event| event.capabilities(profile).is_some()).map(Event::name);
             let problem = Diagnostic::new(Kind::UnknownEvent, name, format!("there is no event `{name}`"));
-            problem.maybe_help(suggest::did_you_mean(name, known))
+            let elsewhere = PROFILES.iter().find_map(|row| Event::from_name_in(row.profile, name)?.name_in(profile));
+            let elsewhere = elsewhere.map(|own| format!("it is called `{own}` here"));
+            problem.maybe_help(elsewhere.or_else(|| suggest::did_you_mean(name, known)))
         }
     };
     context.diagnostics.report(problem.at(key.span.clone()));
@@ -346,5 +354,15 @@ pub(crate) fn place_within(document: &Document, place: &Range<usize>, text: &str
         // As it is, or in quotes.
         Some(at) if spelled.len() - text.len() <= 2 => place.start + at + part.start..place.start + at + part.end,
         _ => place.clone(),
+    }
+}
+
+/// The rest of the line at a place in a text of several lines; the whole text where it is spelled otherwise.
+pub(crate) fn place_in_lines(document: &Document, place: &Range<usize>, text: &str, offset: usize) -> Range<usize> {
+    let start = text.get(..offset).and_then(|before| before.rfind('\n')).map_or(0, |end| end + 1);
+    let line = text.get(start..).and_then(|rest| rest.lines().next()).unwrap_or_default();
+    match document.text_at(place).find(line) {
+        Some(at) => place.start + at + offset - start..place.start + at + line.len().max(offset - start),
+        None => place.clone(),
     }
 }

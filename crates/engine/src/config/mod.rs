@@ -3,7 +3,8 @@
 //!
 //! A text becomes a [`Document`]: one small tree in which each value knows its place. A [`Section`] reads a mapping of
 //! it by a table of [`Field`]s, from which the JSON Schema comes too; other crates read their own parts of a file the
-//! same way. [`read_hooks`] reads the `hooks:` mapping of any [`Profile`].
+//! same way. [`read_hooks`] reads the `hooks:` mapping of any [`Profile`]; [`ollama_cli`] and [`ollm`] read the files of
+//! those programs.
 //!
 //! ```
 //! use gatehook_engine::config::{self, Format, ReadOptions};
@@ -45,15 +46,20 @@
 //! assert_eq!(paths, ["hooks.stop", "upstreams.local"]);
 //! ```
 
+mod authority;
 mod diagnostic;
 mod document;
 mod draft;
 mod duration;
 pub mod fields;
+mod foreign;
 mod hook;
 mod hooks;
 mod json;
+mod model;
 mod ollama;
+pub mod ollama_cli;
+pub mod ollm;
 mod pattern;
 mod program;
 mod reference;
@@ -77,6 +83,7 @@ pub use section::{Context, Field, Section, Shape, words};
 pub use suggest::did_you_mean;
 
 use crate::definition::HooksConfig;
+use crate::trust::Required;
 pub(crate) use fields::CONDITIONS;
 
 /// What a file says to the engine.
@@ -90,6 +97,10 @@ pub struct File {
     pub defaults: Defaults,
     /// How many hooks run at once; `None` where it does not say.
     pub max_concurrent_hooks: Option<NonZeroUsize>,
+    /// Hooks that must be in force.
+    pub required: Vec<Required>,
+    /// Settings that nothing else changes.
+    pub locked: Vec<String>,
 }
 
 /// Reads a file that has nothing but hooks.
@@ -127,8 +138,15 @@ pub fn read_file(document: &Document, options: &ReadOptions<'_>, diagnostics: &D
         profile: options.profile,
         defaults: options.defaults.clone(),
         max_concurrent_hooks: None,
+        required: Vec::new(),
+        locked: Vec::new(),
     };
     if document.root.value == Value::Null {
+        return file;
+    }
+    // The files of foreign programs hold more than hooks, and none of that is ours.
+    if options.profile.spec().is_foreign {
+        file.hooks = foreign::read(document, options, diagnostics);
         return file;
     }
     let Some(root) = Section::open(context, &document.root, "", fields::FILE) else {
@@ -139,6 +157,8 @@ pub fn read_file(document: &Document, options: &ReadOptions<'_>, diagnostics: &D
         file.profile = profile;
     }
     file.max_concurrent_hooks = root.count("max_concurrent_hooks", 1).and_then(NonZeroUsize::new);
+    file.required = authority::required(&root, options);
+    file.locked = authority::locked(&root, options);
     if let Some(section) = root.section("defaults", fields::DEFAULTS) {
         file.defaults = defaults(&section, &file.defaults);
     }

@@ -12,7 +12,6 @@ use super::document::{Key, Node, Value};
 use super::draft::Draft;
 use super::hooks::ReadOptions;
 use super::section::Section;
-use crate::definition::Source;
 use crate::handlers::webhook::sign;
 
 /// Bytes of a file that holds a header's value.
@@ -22,9 +21,9 @@ const MAX_FILE: u64 = 64 * 1024;
 const RESERVED: &[&str] = &["host", "content-length", "transfer-encoding", "connection", "upgrade", "te", "trailer"];
 
 /// A reference that leads nowhere.
-struct Missing {
-    kind: Kind,
-    message: String,
+pub(super) struct Missing {
+    pub(super) kind: Kind,
+    pub(super) message: String,
 }
 
 /// The variables of a hook, expanded; `None` where one cannot be had, which is reported.
@@ -40,13 +39,15 @@ pub(crate) fn environment(draft: &Draft<'_>, options: &ReadOptions<'_>) -> Optio
                 let message = format!("`{name}` cannot be a variable of the environment");
                 Err(Missing { kind: Kind::InvalidValue, message })
             }
-            Profile::Native => expand(text, &|reference| variable(reference, options)),
+            Profile::Native | Profile::OllamaCli | Profile::Ollm => {
+                expand(text, &|reference| variable(reference, options))
+            }
             // docker-agent: what is not set is empty.
             Profile::DockerAgent => expand(text, &|reference| match variable(reference, options) {
                 Some(Err(_)) => Some(Ok(String::new())),
                 found => found,
             }),
-            Profile::DockerAgentV158 | Profile::OllamaCli | Profile::Ollm => Ok(text.clone()),
+            Profile::DockerAgentV158 => Ok(text.clone()),
         };
         match value {
             Ok(value) => drop(variables.insert(name.clone(), value)),
@@ -118,7 +119,7 @@ pub(crate) fn conceal(section: &Section<'_>, node: &Node) {
 
 type Place = std::ops::Range<usize>;
 
-fn header(key: &Key, node: &Node, options: &ReadOptions<'_>) -> Result<(String, String), (Missing, Place)> {
+pub(super) fn header(key: &Key, node: &Node, options: &ReadOptions<'_>) -> Result<(String, String), (Missing, Place)> {
     check_name(&key.text).map_err(|message| (Missing { kind: Kind::InvalidHeader, message }, key.span.clone()))?;
     let at = |missing| (missing, node.span.clone());
     let value = header_value(node, options).map_err(at)?;
@@ -192,7 +193,7 @@ fn file(path: &str, options: &ReadOptions<'_>) -> Result<String, Missing> {
     let folder = options.file.as_deref().and_then(|file| file.parent()).unwrap_or(&options.working_dir);
     let full = folder.join(path);
     let full = full.canonicalize().map_err(|error| missing(format!("cannot be read: {error}")))?;
-    if options.source == Source::Workspace && !is_within(&full, folder) {
+    if options.source.needs_approval() && !is_within(&full, folder) {
         return Err(missing("lies outside of the workspace".into()));
     }
     read(&full).map_err(missing)

@@ -19,7 +19,7 @@ pub struct WebhookDefinition {
     pub parameters: Map<String, Value>,
     /// Request and reply of [`Contract::Mapped`].
     pub mapping: Option<Box<Mapping>>,
-    /// The keys that requests are signed with, as in `whsec_…`: the current one, and old ones while they are replaced.
+    /// The keys that requests are signed with, as in `whsec_…`: the current one, and old ones while it is replaced.
     pub secrets: Vec<String>,
 }
 

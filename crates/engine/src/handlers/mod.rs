@@ -1,8 +1,9 @@
-//! What runs hooks outside of the engine: processes for one event or for many, Python functions, HTTP requests.
+//! What runs hooks outside of the engine: processes for one event or for many, Python functions, HTTP requests, models.
 //!
 //! A type of its own has a folder here, with one [`HandlerFactory`].
 
 pub mod command;
+pub mod model;
 pub mod python;
 pub mod webhook;
 pub mod worker;

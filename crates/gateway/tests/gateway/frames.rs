@@ -39,6 +39,8 @@ pub(crate) struct Said {
     pub(crate) text: Vec<String>,
     /// The arguments of a tool call, in JSON.
     pub(crate) arguments: Vec<String>,
+    /// More text, behind the call.
+    pub(crate) after: Vec<String>,
 }
 
 impl Said {
@@ -89,13 +91,19 @@ fn native(said: &Said, line: impl Fn(&str, &str) -> Value) -> Vec<String> {
         }
         format!("{line}\n")
     };
+    let spoken = |piece: &String| {
+        let mut line = line("", piece);
+        line["logprobs"] = json!([logprob(piece)]);
+        common(line, false)
+    };
     let mut lines: Vec<_> = said.thinking.iter().map(|piece| common(line(piece, ""), false)).collect();
-    lines.extend(said.text.iter().map(|piece| common(line("", piece), false)));
+    lines.extend(said.text.iter().map(spoken));
     if !said.arguments.is_empty() {
         let arguments: Value = serde_json::from_str(&said.arguments.concat()).unwrap();
         let calls = json!([{"function": {"name": "f", "arguments": arguments}}]);
         lines.push(common(json!({"message": {"role": "assistant", "content": "", "tool_calls": calls}}), false));
     }
+    lines.extend(said.after.iter().map(spoken));
     lines.push(common(line("", ""), true));
     lines
 }
@@ -125,6 +133,7 @@ fn chat(said: &Said) -> Vec<String> {
     }
     let argued = |piece: &String| delta(json!({"tool_calls": [{"index": 0, "function": {"arguments": piece}}]}));
     frames.extend(said.arguments.iter().map(argued));
+    frames.extend(said.after.iter().map(spoken));
     frames.push(chunk(json!({}), Value::Null, json!(if said.arguments.is_empty() { "stop" } else { "tool_calls" })));
     frames.push("data: [DONE]\n\n".to_owned());
     frames
@@ -187,10 +196,13 @@ impl Responses {
             self.reasoning(&said.thinking);
         }
         if !said.text.is_empty() {
-            self.message(&said.text);
+            self.message("msg", &said.text);
         }
         if !said.arguments.is_empty() {
             self.call(&said.arguments);
+        }
+        if !said.after.is_empty() {
+            self.message("msg_after", &said.after);
         }
         self.response("completed", "completed");
         self.frames
@@ -210,9 +222,9 @@ impl Responses {
         });
     }
 
-    fn message(&mut self, pieces: &[String]) {
+    fn message(&mut self, id: &str, pieces: &[String]) {
         let part = |text: &str, logprobs: &[Value]| json!({"type": "output_text", "text": text, "annotations": [], "logprobs": logprobs});
-        let item = |status: &str, content: Value| json!({"id": "msg", "type": "message", "role": "assistant", "status": status, "content": content});
+        let item = |status: &str, content: Value| json!({"id": id, "type": "message", "role": "assistant", "status": status, "content": content});
         let logprobs: Vec<_> = pieces.iter().map(|piece| logprob(piece)).collect();
         let whole = part(&pieces.concat(), &logprobs);
         self.item(item("in_progress", json!([])), item("completed", json!([whole])), |push| {
@@ -250,7 +262,8 @@ fn messages(said: &Said) -> Vec<String> {
     let text = (json!({"type": "text", "text": ""}), "text_delta", "text", &said.text);
     let call = json!({"type": "tool_use", "id": "toolu_1", "name": "f", "input": {}});
     let call = (call, "input_json_delta", "partial_json", &said.arguments);
-    let blocks = [thinking, text, call].into_iter().filter(|(.., pieces)| !pieces.is_empty());
+    let after = (json!({"type": "text", "text": ""}), "text_delta", "text", &said.after);
+    let blocks = [thinking, text, call, after].into_iter().filter(|(.., pieces)| !pieces.is_empty());
     for (index, (block, delta, key, pieces)) in blocks.enumerate() {
         frames.push(event(&json!({"type": "content_block_start", "index": index, "content_block": block})));
         for piece in pieces {

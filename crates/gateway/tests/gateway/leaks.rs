@@ -39,6 +39,8 @@ enum Part {
     Text,
     Thinking,
     Arguments,
+    /// On both sides of a tool call.
+    Around,
 }
 
 impl Part {
@@ -47,7 +49,7 @@ impl Part {
         match route {
             "/v1/completions" => vec![Part::Text],
             "/api/generate" => vec![Part::Text, Part::Thinking],
-            _ => vec![Part::Text, Part::Thinking, Part::Arguments],
+            _ => vec![Part::Text, Part::Thinking, Part::Arguments, Part::Around],
         }
     }
 
@@ -62,12 +64,17 @@ impl Part {
                 pieces.push("\"}".to_owned());
                 Said { arguments: pieces, ..Said::text(&["Well. "]) }
             }
+            Part::Around => {
+                let (before, after) = pieces.split_at(pieces.len().div_ceil(2));
+                let after = Said::text(after).text;
+                Said { arguments: vec!["{}".to_owned()], after, ..Said::text(before) }
+            }
         }
     }
 
     fn heard(self, heard: &Heard) -> &str {
         match self {
-            Part::Text => &heard.text,
+            Part::Text | Part::Around => &heard.text,
             Part::Thinking => &heard.thinking,
             Part::Arguments => &heard.arguments,
         }
@@ -244,6 +251,123 @@ fn what_comes_in_two_reads_does_not_reach_the_client_either() {
                 check(&what, case, route, Part::Text, client.status(), &client.whole());
             }
             gate.comes_to_rest();
+        }
+    }
+}
+
+/// Frames in which each token might have been what is hidden.
+fn with_alternatives(case: &Case, route: &str, frames: &str) -> String {
+    let hidden = case.hidden;
+    match route {
+        "/v1/completions" => frames.replace("\"top_logprobs\":[{", &format!("\"top_logprobs\":[{{\"{hidden}\":-2.5,")),
+        _ => {
+            let other = json!({"token": hidden, "logprob": -2.5, "bytes": hidden.as_bytes()});
+            frames.replace("\"top_logprobs\":[", &format!("\"top_logprobs\":[{other},"))
+        }
+    }
+}
+
+#[test]
+fn what_the_model_might_have_said_instead_does_not_reach_the_client() {
+    let pieces = ["All ", "is ", "fine."];
+    for case in &CASES {
+        let webhook = censor(case);
+        let buffered = crate::streams::webhook(&webhook.url(), "{mode: buffer}", "");
+        let window = crate::streams::webhook(&webhook.url(), "{mode: window, size: 64, overlap: 32}", "");
+        for route in ROUTES {
+            let stream = frames(route, &Said::text(&pieces)).concat();
+            let came = with_alternatives(case, route, &stream);
+            assert_eq!(came == stream, route == "/v1/messages", "{route}");
+            let sent = came.clone();
+            let upstream = Upstream::new(move |_, wire| {
+                wire.send(response(200, kind(route), &sent));
+                true
+            });
+            for hooks in [&builtin(case), &buffered, &window] {
+                let reply = guarded(&upstream.url(), hooks).ask(request(route));
+                assert_eq!(reply.text(), stream, "{route} {hooks}");
+            }
+            let observed = "hooks: {post_inference: [{type: builtin, command: redact_pii, stream: {mode: observe}}]}";
+            let reply = guarded(&upstream.url(), observed).ask(request(route));
+            assert_eq!(reply.text(), came, "{route}: nobody judges");
+        }
+    }
+}
+
+#[test]
+fn nor_does_it_in_an_answer_that_is_no_stream() {
+    let logprobs = || {
+        let token = |token: &str| json!({"token": token, "logprob": -0.5, "bytes": token.as_bytes()});
+        let mut entry = token("Fine.");
+        entry["top_logprobs"] = json!([token("Fine.")]);
+        json!([entry])
+    };
+    let listed =
+        json!({"tokens": ["Fine."], "token_logprobs": [-0.5], "top_logprobs": [{"Fine.": -0.5}], "text_offset": [0]});
+    let part = json!({"type": "output_text", "text": "Fine.", "annotations": [], "logprobs": logprobs()});
+    let bodies = [
+        (
+            "/api/chat",
+            json!({"message": {"role": "assistant", "content": "Fine."}, "done": true, "logprobs": logprobs()}),
+        ),
+        ("/api/generate", json!({"response": "Fine.", "done": true, "logprobs": logprobs()})),
+        (
+            "/v1/chat/completions",
+            json!({"choices": [{"index": 0, "message": {"role": "assistant", "content": "Fine."},
+                "logprobs": {"content": logprobs()}, "finish_reason": "stop"}]}),
+        ),
+        (
+            "/v1/completions",
+            json!({"choices": [{"index": 0, "text": "Fine.", "logprobs": listed, "finish_reason": "stop"}]}),
+        ),
+        (
+            "/v1/responses",
+            json!({"output": [{"type": "message", "role": "assistant", "content": [part]}], "status": "completed"}),
+        ),
+    ];
+    for (case, (route, body)) in CASES.iter().flat_map(|case| bodies.iter().map(move |body| (case, body))) {
+        let came = with_alternatives(case, route, &body.to_string());
+        assert!(came.contains(case.hidden), "{route}");
+        let sent = came.clone();
+        let upstream = Upstream::new(move |_, wire| {
+            wire.send(response(200, "application/json", &sent));
+            true
+        });
+        let webhook = censor(case);
+        for hooks in [&builtin(case), &crate::streams::webhook(&webhook.url(), "{mode: buffer}", "")] {
+            let asked = String::from_utf8(request(route)).unwrap().replace(r#""stream":true"#, r#""stream":null"#);
+            let reply = guarded(&upstream.url(), hooks).ask(asked.into_bytes());
+            assert_eq!((reply.status, reply.text()), (200, body.to_string()), "{route} {hooks}");
+        }
+    }
+}
+
+/// A secret whose name is taken for the end of an address, whichever of the two is looked for first.
+#[test]
+fn what_two_builtins_find_in_each_other_does_not_reach_the_client() {
+    const GLUED: &str = r"So j@x.ioapi_key: 'Zx81hYqLm3Vb7Nw2Ks9Rt5Pd4Fg6Jc0A', ja.";
+    const LEFT: &str = "So <EMAIL>_key: '[REDACTED]', ja.";
+    for order in [["redact_secrets", "redact_pii"], ["redact_pii", "redact_secrets"]] {
+        let hooks = order.map(|name| format!("{{type: builtin, command: {name}}}")).join(", ");
+        let hooks = format!("hooks: {{post_inference: [{hooks}]}}");
+        for route in ROUTES {
+            let said = |at: usize| Said::text(&[&GLUED[..at], &GLUED[at..]]);
+            let left: VecDeque<_> = (1..GLUED.len()).map(|at| frames(route, &said(at)).concat()).collect();
+            let left = Mutex::new(left);
+            let upstream = Upstream::new(move |_, wire| {
+                wire.send(response(200, kind(route), &left.lock().unwrap().pop_front().unwrap()));
+                true
+            });
+            let gate = guarded(&upstream.url(), &hooks);
+            for at in 1..GLUED.len() {
+                let body = gate.ask(request(route)).text();
+                let heard = heard(route, &body);
+                assert_eq!((&*heard.text, heard.over), (LEFT, true), "{route} {order:?} at {at}: {body}");
+                assert!(
+                    told(route, &body).iter().all(|told| !told.contains("Zx81hYqLm3Vb7Nw2")),
+                    "{route} at {at}: {body}"
+                );
+            }
         }
     }
 }

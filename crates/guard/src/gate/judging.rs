@@ -5,13 +5,13 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use gatehook_engine::Selected;
-use gatehook_engine::events::{Event, Input, ModelOutput, Segment, SegmentKind, ToolCall, Verb, Verdict};
+use gatehook_engine::events::{Before, Event, Input, ModelOutput, Segment, SegmentKind, ToolCall, Verb, Verdict};
 use gatehook_inference::{CallId, ErrorKind, Phase, TrackId, TrackKind};
 use tokio::time::Instant;
 
 use super::calls::{DueCall, merged};
 use super::change::change;
-use super::passage::{Due, Show};
+use super::passage::{Due, Show, came_before};
 use super::policy::keeps_record;
 use super::{Aside, Gate};
 use crate::heed::{heed, unheld, witness};
@@ -120,6 +120,8 @@ impl Gate {
         let track = self.relay.tracks().get(id.0)?;
         let passage = self.passages.get_mut(id.0)?;
         let left = passage.tail().to_owned();
+        let came = came_before(track, show.range.start);
+        let before = (!left.is_empty()).then(|| Arc::new(Before { left: (&*left).into(), came: came.into() }));
         let text: Arc<str> = [&*left, track.part(show.range.clone())?].concat().into();
         let (kind, choice) = (track.kind, track.choice);
         let segment = passage.next_segment(kind, show.last);
@@ -129,7 +131,7 @@ impl Gate {
             TrackKind::Thinking => (None, Some(text)),
         };
         let output = ModelOutput { text: shown, thinking, tool_calls: None };
-        let input = self.input(choice, output, Some(segment));
+        let input = Input { before, ..self.input(choice, output, Some(segment)) };
         let policy = self.policy;
         let what = What::Segment { id, kind, left, show };
         let run = self.judge(input, move |hook| policy.judges_segments(hook, segment.kind));

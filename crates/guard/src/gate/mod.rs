@@ -47,6 +47,13 @@ const BETWEEN_LOOKS: usize = 64 * 1024;
 /// How many bytes may come while a dispatch runs, before no more need be read.
 const ENOUGH: usize = 256 * 1024;
 
+/// What may leave of a read's beginning does not wait for so many bytes behind it: looking at them takes longer than
+/// sending twice.
+const LONG: usize = 2 * 1024;
+
+/// The frames of such a read that are given to hooks one by one, as long as nothing of the answer may leave.
+const FIRST: usize = 12;
+
 /// Does work elsewhere than on the thread that asks for it, and is ready when it is done. Dropped, it may let the work
 /// go on; what the work waits for has been cancelled by then.
 pub type Aside = fn(Work) -> Work;
@@ -99,6 +106,8 @@ pub struct Gate {
     clock: Option<Pin<Box<Sleep>>>,
     /// Bytes that have come since the last look at how much is held.
     unlooked: usize,
+    /// The rest of a long read is still to be looked at.
+    behind: bool,
     /// The client has the status line.
     committed: bool,
     /// The upstream has ended.
@@ -127,7 +136,7 @@ impl Gate {
         drop(hooks);
         (!idle).then(|| Self {
             calls: CallsPassage::new(policy.calls, guard.tools, admitted.placeholders.clone()),
-            relay: Relay::new(route),
+            relay: if policy.judges_text() { Relay::new(route).without_alternatives() } else { Relay::new(route) },
             guard,
             call,
             admitted,
@@ -141,6 +150,7 @@ impl Gate {
             turn: 0,
             clock: None,
             unlooked: 0,
+            behind: false,
             committed: false,
             ended: false,
             finished: false,
@@ -161,13 +171,52 @@ impl Gate {
 
     /// Takes bytes of the upstream, split anywhere. Then [`Gate::poll`] drives what is due. What cannot be read, or is too
     /// long to be kept, becomes the [`Gate::outcome`].
+    ///
+    /// Of a long read with which the answer begins only the beginning is looked at, where that may leave
+    /// ([`Gate::take`]); [`Gate::poll`] looks at the rest.
     pub fn push(&mut self, bytes: Bytes) {
         if self.is_closed() {
             return;
         }
         self.unlooked += bytes.len();
-        if let Err(fault) = self.relay.push(bytes) {
-            return self.fault(&fault);
+        self.relay.put(bytes);
+        self.behind = !self.relay.speaks() && self.begins();
+        if !self.behind {
+            self.read_on();
+        }
+    }
+
+    /// Looks at the first frames of a long read one by one. Says whether something of the answer may leave before the
+    /// rest of it has been looked at.
+    fn begins(&mut self) -> bool {
+        for _ in 0..FIRST {
+            if self.is_closed() || self.relay.ahead() < LONG {
+                break;
+            }
+            match self.relay.advance() {
+                Ok(true) => self.feed(),
+                Ok(false) => break,
+                Err(fault) => self.fault(&fault),
+            }
+            if self.relay.speaks() {
+                return self.relay.ahead() >= LONG;
+            }
+        }
+        false
+    }
+
+    /// Looks at all that has come.
+    fn read_on(&mut self) {
+        self.behind = false;
+        while !self.is_closed() {
+            match self.relay.advance() {
+                Ok(true) => {}
+                Ok(false) => break,
+                Err(fault) => self.fault(&fault),
+            }
+        }
+        if self.is_closed() {
+            return;
         }
         if self.unlooked > BETWEEN_LOOKS.min(self.settings.limit / 2) {
             self.unlooked = 0;
@@ -180,6 +229,9 @@ impl Gate {
 
     /// The upstream has ended. Without the protocol's own end that is a failure, which becomes the [`Gate::outcome`].
     pub fn end(&mut self, how: UpstreamEnd) {
+        if self.behind {
+            self.read_on();
+        }
         if self.is_closed() || self.relay.is_over() {
             return;
         }
@@ -198,7 +250,10 @@ impl Gate {
     /// Drives the hooks that judge, and the clocks. Ready: something has been decided, and may be taken. Pending: nothing
     /// is, until more comes in or the waker is called.
     pub fn poll(&mut self, cx: &mut Context<'_>) -> Poll<()> {
-        let mut moved = false;
+        let mut moved = self.behind;
+        if moved {
+            self.read_on();
+        }
         while !self.is_closed() {
             if let Some(judging) = &mut self.judging {
                 let Poll::Ready(heard) = judging.poll(cx) else { break };
@@ -235,7 +290,7 @@ impl Gate {
 
     /// Whether more of the upstream should be read: not while a dispatch runs and enough has come since it began.
     pub fn wants_more(&self) -> bool {
-        !self.is_closed() && (self.judging.is_none() || self.held() < self.held_before + ENOUGH)
+        !self.is_closed() && !self.behind && (self.judging.is_none() || self.held() < self.held_before + ENOUGH)
     }
 
     /// What may leave now; [`None`]: nothing. Before anything that the model says may leave, nothing at all does, so
@@ -247,9 +302,10 @@ impl Gate {
         // What waits for the whole waits for all of it: each choice, and each call. And the end leaves when whoever keeps a
         // record has the answer, and those who look on in the background have it before them.
         let waits = self.policy.observed || self.policy.waits_for_the_whole();
-        if self.outcome.is_some() || (waits && self.at_end() && !self.finished) || self.awaits_a_last_segment() {
+        if self.outcome.is_some() || (waits && self.at_end() && !self.finished) {
             return None;
         }
+        self.relay.hold_end(self.awaits_a_last_segment());
         if !self.committed && !self.finished && !self.relay.speaks() {
             return None;
         }

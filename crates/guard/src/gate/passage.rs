@@ -22,8 +22,8 @@ pub(super) struct Passage {
     fed: usize,
     /// Nothing follows for now.
     ended: bool,
-    /// Whether what waits is a match as it stands, where that has been asked.
-    within: Option<bool>,
+    /// Whether scans wait for more of what they hold, where that has been asked.
+    waits: Option<bool>,
     /// More has followed after all.
     resumed: bool,
     /// Nothing follows at all; hooks that see windows have been told so.
@@ -84,7 +84,7 @@ impl Passage {
             scans: Scans::new(scans, 0, ""),
             fed: 0,
             ended: false,
-            within: None,
+            waits: None,
             resumed: false,
             over: false,
             told: false,
@@ -102,11 +102,11 @@ impl Passage {
         }
     }
 
-    /// Takes in what has come on the track; `over`: its choice has ended. Where something else follows a text, it is not
-    /// waited for, but only once unless the format is one of `blocks`: between two kinds of text that take turns with
-    /// every frame nothing could be found. What is a match as it stands is waited for: it may go on when the text does.
-    /// `again` makes new scans, for what comes behind an end that was none: the old ones have been told that nothing
-    /// follows.
+    /// Takes in what has come on the track; `over`: its choice has ended. What scans hold of a text is waited for beyond a
+    /// tool call. Where text of another kind follows, only what has begun to be a match is: else a text would be waited for
+    /// because of its last word. And that is let go only once unless the format is one of `blocks`: between two kinds of
+    /// text that take turns with every frame nothing could be found. `again` makes new scans, for what comes behind an end
+    /// that was none: the old ones have been told that nothing follows.
     pub(super) fn feed(
         &mut self,
         track: &Track,
@@ -124,14 +124,11 @@ impl Passage {
             if resumes && !self.scans.is_empty() {
                 self.scans = Scans::new(again(), self.fed, before(track, self.fed));
             }
-            let settled = self.settled;
             self.scan(track.since(self.fed), total, false);
-            // As long as nothing more is settled, a match that has begun goes on.
-            self.within = self.within.filter(|within| *within && self.settled == settled);
-            (self.fed, self.ended) = (total, false);
+            (self.fed, self.ended, self.waits) = (total, false, None);
         }
         let rests = track.ended && (over || blocks || !self.resumed);
-        let ended = rests && (over || !self.is_within_match(track, again));
+        let ended = rests && (over || !self.is_waited_for(track));
         if ended && !self.ended {
             self.scan("", total, true);
         }
@@ -145,17 +142,14 @@ impl Passage {
         self.too_long |= told.too_long;
     }
 
-    /// Whether what waits at the end of the text is a match as it stands. Hooks that are shown its beginning alone would
-    /// take that out, and nobody would know the rest.
-    fn is_within_match(&mut self, track: &Track, again: impl Fn() -> Vec<Box<dyn Scan>>) -> bool {
+    /// Whether what scans hold of a text that has been interrupted stays held: its first half would have left when the
+    /// second comes.
+    fn is_waited_for(&mut self, track: &Track) -> bool {
         if self.scans.is_empty() || self.settled >= self.fed {
             return false;
         }
-        *self.within.get_or_insert_with(|| {
-            let waits = track.part(self.settled..self.fed).unwrap_or_default();
-            let mut scans = Scans::new(again(), self.settled, before(track, self.settled));
-            scans.push(waits, self.fed, true).found > 0
-        })
+        let held = track.part(self.settled..self.fed).unwrap_or_default();
+        !track.turned || *self.waits.get_or_insert_with(|| self.scans.wait(held, self.fed))
     }
 
     /// What is to be done now.
@@ -314,7 +308,16 @@ impl Passage {
 
 /// What came before a place, as much of it as may belong to a match.
 fn before(track: &Track, place: usize) -> &str {
-    let from = track.text.ceil_char_boundary((place - track.base.min(place)).saturating_sub(CONTEXT));
+    end_before(track, place, CONTEXT)
+}
+
+/// The same as a search is to be shown it: from a word on.
+pub(super) fn came_before(track: &Track, place: usize) -> &str {
+    context(end_before(track, place, 2 * CONTEXT))
+}
+
+fn end_before(track: &Track, place: usize, length: usize) -> &str {
+    let from = track.text.ceil_char_boundary((place - track.base.min(place)).saturating_sub(length));
     track.part(track.base + from..place).unwrap_or_default()
 }
 

@@ -85,6 +85,11 @@ impl Policy {
         }
     }
 
+    /// Whether hooks judge what the model says, and do not only look on.
+    pub(super) fn judges_text(&self) -> bool {
+        self.text != Held::Observe || self.thinking != Held::Observe
+    }
+
     /// Whether anything waits for the end of the answer to be judged as a whole.
     pub(super) fn waits_for_the_whole(&self) -> bool {
         self.text == Held::Buffer || self.thinking == Held::Buffer

@@ -72,6 +72,14 @@ impl Scans {
         told
     }
 
+    /// Whether any of them waits for more of what it has not settled of a text, which ends in `held`.
+    pub(super) fn wait(&self, held: &str, total: usize) -> bool {
+        self.each.iter().filter(|following| following.upto < total).any(|Following { scan, upto, .. }| {
+            let own = held.get(held.len().saturating_sub(total - upto)..).unwrap_or(held);
+            scan.waits(own)
+        })
+    }
+
     /// The last place up to `at` where no match of any of them is cut: one may have settled what another has not.
     fn uncut(&self, mut at: usize) -> usize {
         let found = || self.each.iter().flat_map(|following| &following.found);

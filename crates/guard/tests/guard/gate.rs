@@ -4,6 +4,8 @@ mod buffered;
 mod calls;
 mod cost;
 mod faults;
+mod glued;
+mod interrupted;
 mod personal;
 mod restored;
 mod scanned;

@@ -188,17 +188,41 @@ impl Document {
     }
 
     fn refuse_double_keys(&self) -> Result<(), ReadError> {
-        let mut keys: Vec<(Cow<'_, [u8]>, At)> = Vec::with_capacity(16);
         let objects = self.nodes.iter().enumerate().filter(|(_, node)| node.kind == Kind::Object);
-        for (index, _) in objects {
-            keys.clear();
-            keys.extend(self.members(At(index as u32)).map(|(key, _)| (self.key(key), key)));
+        let objects = objects.map(|(index, _)| At(index as u32)).filter(|object| !self.keys_differ(*object));
+        for object in objects {
+            let mut keys: Vec<_> = self.members(object).map(|(key, _)| (self.key(key), key)).collect();
             if let Some(double) = double(&mut keys) {
                 return Err(self.ambiguous(double, "the key stands twice"));
             }
         }
         Ok(())
     }
+
+    /// Whether the few plain keys of an object differ at first sight, as nearly all do.
+    fn keys_differ(&self, object: At) -> bool {
+        const FEW: usize = 16;
+        let mut marks = [[0; 4]; FEW];
+        for (count, (key, _)) in self.members(object).enumerate() {
+            let Some(node) = self.node(key).filter(|node| !node.escaped) else { return false };
+            let inside = self.bytes.get(node.start as usize + 1..node.end as usize - 1).unwrap_or_default();
+            let (mark, earlier) = (mark(inside), marks.get(..count).unwrap_or_default());
+            if earlier.contains(&mark) {
+                return false;
+            }
+            match marks.get_mut(count) {
+                Some(place) => *place = mark,
+                None => return false,
+            }
+        }
+        true
+    }
+}
+
+/// The same for equal keys, and seldom for others.
+fn mark(key: &[u8]) -> [u8; 4] {
+    let byte = |at: usize| key.get(at).copied().unwrap_or_default();
+    [key.len() as u8, byte(0), byte(key.len() / 2), byte(key.len().wrapping_sub(1))]
 }
 
 /// A key that stands twice. Small objects are compared pair by pair, large ones are sorted.

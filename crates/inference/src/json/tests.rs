@@ -41,6 +41,13 @@ fn duplicate_keys_are_refused_at_any_depth() {
 }
 
 #[test]
+fn keys_that_look_alike_are_told_apart() {
+    let alike = r#""content":1,"context":2,"abcde":3,"aXcYe":4"#;
+    assert!(read(&format!("{{{alike}}}")).is_ok());
+    assert!(refused(&format!("{{{alike},\"context\":5}}")).contains("the key stands twice"));
+}
+
+#[test]
 fn deep_nesting_is_refused_not_overflowed() {
     for open in ["[", "{\"a\":"] {
         assert!(refused(&open.repeat(100_000)).contains("nests more than 128 levels"));

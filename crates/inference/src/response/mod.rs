@@ -13,6 +13,7 @@ use bytes::Bytes;
 use gatehook_events::{Input, ModelOutput, ToolCall};
 use serde_json::Value;
 
+use crate::alternatives;
 use crate::error::{ReadError, Unheld};
 use crate::json::{At, Document, Edits};
 use crate::refusal::{ErrorKind, HookNote};
@@ -96,6 +97,16 @@ impl Response {
         let choices = answers.iter().map(|answer| answer.choice(&document)).collect();
         let echoes = echoes(&document, Document::ROOT);
         Ok(Self { route, document, choices, answers, usage, echoes })
+    }
+
+    /// The same for an answer whose text is judged: without what the model might have said instead of its tokens
+    /// (`top_logprobs`), which nobody is shown. The tokens themselves stay.
+    pub fn read_alone(route: Route, body: Bytes) -> Result<Self, ReadError> {
+        let response = Self::read(route, body)?;
+        match alternatives::without(&response.document) {
+            Some(body) => Self::read(route, body),
+            None => Ok(response),
+        }
     }
 
     /// Whose answer it is.

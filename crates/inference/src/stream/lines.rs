@@ -99,8 +99,16 @@ impl Splitter {
         self.rest.len()
     }
 
-    /// Takes a read. All frames of the one before must have been taken.
+    /// Bytes of the last read that have not been looked at.
+    pub(super) fn ahead(&self) -> usize {
+        self.read.len() - self.start.min(self.read.len())
+    }
+
+    /// Takes a read. What has not been looked at of the one before comes first, at the price of a copy.
     pub(super) fn push(&mut self, bytes: Bytes) {
+        if self.ahead() > 0 {
+            self.rest.extend_from_slice(self.read.get(self.start..).unwrap_or_default());
+        }
         self.number += 1;
         self.start = 0;
         self.read = if self.rest.is_empty() {
@@ -259,6 +267,17 @@ mod tests {
     fn data(frame: &str) -> Vec<&str> {
         let fields = fields(Framing::Events, frame.as_bytes());
         fields.data.into_iter().chain(fields.more).map(|range| &frame[range]).collect()
+    }
+
+    #[test]
+    fn frames_that_were_not_taken_of_a_read_come_before_those_of_the_next() {
+        let mut splitter = Splitter::new(Framing::Lines);
+        splitter.push(Bytes::from_static(b"a\nb\nc"));
+        assert_eq!(splitter.next().unwrap().unwrap().bytes(), b"a\n");
+        assert_eq!(splitter.ahead(), 3);
+        splitter.push(Bytes::from_static(b"\nd\n"));
+        let rest: Vec<Bytes> = std::iter::from_fn(|| splitter.next().unwrap()).map(Raw::into_bytes).collect();
+        assert_eq!(rest, ["b\n", "c\n", "d\n"]);
     }
 
     #[test]

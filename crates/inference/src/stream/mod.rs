@@ -41,6 +41,7 @@ use thiserror::Error;
 pub use completion::Completion;
 pub use lines::FRAME_LIMIT;
 pub use relay::Relay;
+pub(crate) use tokens::spelled;
 
 use crate::error::ReadError;
 use crate::refusal::HookNote;
@@ -101,6 +102,8 @@ pub struct Track {
     /// Nothing more comes on it; or something else of its choice has followed, text of another kind or a tool call: then
     /// more may still come later and make this false again.
     pub ended: bool,
+    /// It was text of the other kind that followed, not only tool calls.
+    pub turned: bool,
 }
 
 impl Track {

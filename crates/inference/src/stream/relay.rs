@@ -15,6 +15,7 @@ use super::mend::Mender;
 use super::queue::Queue;
 use super::said::{Said, Span};
 use super::{Block, Call, CallId, Fate, Fault, Track, TrackId, TrackKind};
+use crate::alternatives;
 use crate::error::{ReadError, Unheld};
 use crate::json::{Document, NO_CHARACTER};
 use crate::refusal::{ErrorKind, HookNote, plain};
@@ -59,6 +60,10 @@ pub struct Relay {
     closed: bool,
     /// Frames that cannot be read pass as they came.
     lenient: bool,
+    /// Frames are read without alternatives to their tokens.
+    alone: bool,
+    /// No choice's end may leave.
+    end_held: bool,
 }
 
 /// What may leave.
@@ -84,7 +89,16 @@ impl Relay {
             torn: false,
             closed: false,
             lenient: false,
+            alone: false,
+            end_held: false,
         }
+    }
+
+    /// The same for a stream whose text is judged: of log probabilities only the tokens themselves are taken in, and not what
+    /// the model might have said instead (`top_logprobs`), which nobody is shown. Frames without any are as they came.
+    #[must_use]
+    pub fn without_alternatives(self) -> Self {
+        Self { alone: true, ..self }
     }
 
     /// The same for a stream that nobody judges: frames that cannot be read pass as they came.
@@ -103,17 +117,35 @@ impl Relay {
     ///
     /// A [`Fault`] where a frame cannot be shown truly, or a bound is passed. What came before it can still be let go.
     pub fn push(&mut self, bytes: Bytes) -> Result<(), Fault> {
-        if self.closed || self.said.over || bytes.is_empty() {
-            return Ok(());
-        }
-        self.splitter.push(bytes);
-        while let Some(raw) = self.splitter.next()? {
-            self.read(raw)?;
-            if self.said.over {
-                break;
-            }
-        }
+        self.put(bytes);
+        while self.advance()? {}
         Ok(())
+    }
+
+    /// [`Relay::push`] in steps: takes bytes whose frames [`Relay::advance`] reads.
+    pub fn put(&mut self, bytes: Bytes) {
+        if !self.closed && !self.said.over && !bytes.is_empty() {
+            self.splitter.push(bytes);
+        }
+    }
+
+    /// Reads the next frame of what was put, and says whether there was one that has come as a whole.
+    ///
+    /// # Errors
+    ///
+    /// As those of [`Relay::push`].
+    pub fn advance(&mut self) -> Result<bool, Fault> {
+        if self.closed || self.said.over {
+            return Ok(false);
+        }
+        let Some(raw) = self.splitter.next()? else { return Ok(false) };
+        self.read(raw)?;
+        Ok(true)
+    }
+
+    /// Bytes that were put last and have not been looked at.
+    pub fn ahead(&self) -> usize {
+        self.splitter.ahead()
     }
 
     /// The upstream has ended.
@@ -163,9 +195,11 @@ impl Relay {
             None if data.is_empty() => Data::None,
             None => Data::Word(&data),
         };
+        let before = self.said.ends();
         if !matches!(data, Data::None) {
             self.format.read(&Event { name: name.as_deref(), data }, &mut self.said, &mut frame)?;
         }
+        frame.closes = self.said.ends() > before;
         if frame.wakes || self.said.over {
             self.held.look_at_all();
         }
@@ -173,14 +207,22 @@ impl Relay {
         Ok(())
     }
 
-    /// The JSON of a frame. One with half a surrogate pair in it is made anew.
+    /// The JSON of a frame. One with half a surrogate pair in it is made anew, and so is one with alternatives to its
+    /// tokens, where they do not leave.
     fn parse(&mut self, frame: &mut Frame) -> Result<Document, Fault> {
-        match Document::read(frame.data().clone()) {
+        let document = match Document::read(frame.data().clone()) {
             Err(ReadError::Malformed { what: NO_CHARACTER, .. }) => {
                 frame.remake(self.mender.mend(frame.data()));
+                Document::read(frame.data().clone())?
+            }
+            read => read?,
+        };
+        match self.alone.then(|| alternatives::without(&document)).flatten() {
+            Some(data) => {
+                frame.remake(data);
                 Ok(Document::read(frame.data().clone())?)
             }
-            read => Ok(read?),
+            None => Ok(document),
         }
     }
 
@@ -284,6 +326,15 @@ impl Relay {
         self.spoke
     }
 
+    /// Whether the end of each choice stays (its stop reason, and what came with it and behind it), whatever has been
+    /// decided about its content.
+    pub fn hold_end(&mut self, held: bool) {
+        if self.end_held && !held {
+            self.held.look_at_all();
+        }
+        self.end_held = held;
+    }
+
     /// What may leave now, in order; as few pieces as there are without a copy. None: nothing may leave.
     pub fn take(&mut self) -> Option<Bytes> {
         self.settle();
@@ -344,8 +395,10 @@ impl Relay {
     /// Lets go what is decided.
     fn settle(&mut self) {
         while !self.closed {
-            let Self { held, said, format, .. } = self;
-            let Some(frame) = held.next(|frame| frame.is_ready(said) && format.is_ready(frame, said)) else { break };
+            let Self { held, said, format, end_held, .. } = self;
+            let may_end = |frame: &Frame| !(*end_held && frame.closes);
+            let ready = |frame: &Frame| may_end(frame) && frame.is_ready(said) && format.is_ready(frame, said);
+            let Some(frame) = held.next(ready) else { break };
             if self.said.changed && frame.ends(None) {
                 self.insert(Some(&frame));
             }

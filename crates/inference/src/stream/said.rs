@@ -124,7 +124,15 @@ impl Said {
     pub(super) fn track(&mut self, choice: u32, kind: TrackKind) -> TrackId {
         self.find(choice, kind).unwrap_or_else(|| {
             self.choice(choice);
-            self.tracks.push(Track { choice, kind, text: String::new(), base: 0, allowed: 0, ended: false });
+            self.tracks.push(Track {
+                choice,
+                kind,
+                text: String::new(),
+                base: 0,
+                allowed: 0,
+                ended: false,
+                turned: false,
+            });
             self.edits.push(Vec::new());
             TrackId(self.tracks.len() - 1)
         })
@@ -139,15 +147,17 @@ impl Said {
         let start = self.total(track);
         if let Some(track) = self.tracks.get_mut(track.0) {
             track.text.push_str(text);
-            track.ended = false;
+            (track.ended, track.turned) = (false, false);
         }
         Ok(Span { track, range: start..start + text.len() })
     }
 
     /// Something that is no text of this kind follows in a choice: its other texts have ended for now.
     pub(super) fn turn(&mut self, choice: u32, kind: Option<TrackKind>) {
-        let others = self.tracks.iter_mut().filter(|track| track.choice == choice && Some(track.kind) != kind);
-        others.for_each(|track| track.ended = true);
+        for track in self.tracks.iter_mut().filter(|track| track.choice == choice && Some(track.kind) != kind) {
+            track.ended = true;
+            track.turned |= kind.is_some();
+        }
     }
 
     pub(super) fn total(&self, track: TrackId) -> usize {
@@ -156,6 +166,11 @@ impl Said {
 
     pub(super) fn allowed(&self, track: TrackId) -> usize {
         self.tracks.get(track.0).map_or(0, |track| track.allowed)
+    }
+
+    /// How many ends have come: those of choices, and that of all.
+    pub(super) fn ends(&self) -> usize {
+        self.choices.values().filter(|choice| choice.over).count() + usize::from(self.over)
     }
 
     /// Nothing more comes of a choice: its texts have ended and its calls are complete.

@@ -18,7 +18,7 @@ pub(super) fn spell(document: &Document, logprobs: At, text: &str) -> bool {
 
 /// The bytes of one token. Where it is told twice (as text and as bytes), both must say the same; a token that is part
 /// of a character has no text of its own, and there the bytes count.
-fn spelled(document: &Document, entry: At) -> Option<Vec<u8>> {
+pub(crate) fn spelled(document: &Document, entry: At) -> Option<Vec<u8>> {
     let token = document.text(entry).or_else(|| document.string(entry, "token"))?;
     let Some(list) = document.some(entry, "bytes") else { return Some(token.into_owned().into_bytes()) };
     let bytes: Vec<u8> = document.elements(list).map(|byte| document.raw(byte).parse().ok()).collect::<Option<_>>()?;

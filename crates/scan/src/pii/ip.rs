@@ -62,9 +62,8 @@ fn v6_end(text: &Text<'_>, start: usize, colon: usize) -> Option<usize> {
     }
     let is_part = |place: usize| text.byte(place).is_some_and(|byte| byte.is_ascii_hexdigit() || b":.".contains(&byte));
     let length = (0..V6 + 2).take_while(|ahead| is_part(start + ahead)).count();
-    if length > V6 + 1 {
-        return None;
-    }
+    // What goes on so long is no address as a whole; one may end at its first dot.
+    let is_long = length > V6 + 1;
     let run = text.head(start + length).get(start..)?;
     let is_cut = text.is_word(start + length);
     let dot = run.find('.').and_then(|dot| run.get(..dot));
@@ -72,7 +71,7 @@ fn v6_end(text: &Text<'_>, start: usize, colon: usize) -> Option<usize> {
     let plain = |run: &'_ str| run.trim_end_matches('.').len();
     let stop = |run: &'_ str| if run.ends_with("::") { run.len() } else { run.trim_end_matches(':').len() };
     let whole = run.get(..plain(run)).map(|run| run.get(..stop(run)).unwrap_or_default());
-    let found = [whole.filter(|whole| !is_cut || whole.len() < run.len()), dot].into_iter().flatten();
+    let found = [whole.filter(|whole| !is_long && (!is_cut || whole.len() < run.len())), dot].into_iter().flatten();
     let mut hosts = found.filter(|run| run.parse().is_ok_and(is_host_v6) && !is_words(run));
     hosts.next().map(|run| start + run.len())
 }

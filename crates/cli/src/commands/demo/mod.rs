@@ -77,7 +77,7 @@ fn gateway(listen: SocketAddr, model: &Model) -> Result<Handle, Failure> {
     let env = policy::environment();
     let options = ReadOptions { env: &env, ..ReadOptions::default() };
     let file = config::parse("the sample policy", POLICY, Format::Yaml, &options)?;
-    let executor = Policy { hooks: file.hooks, ..Policy::default() }.executor(&env)?;
+    let executor = Policy::of_right(file.hooks).executor(&env)?;
     let mut config = Config::default();
     config.listen.address = listen;
     config.upstreams = vec![UpstreamConfig::new("recorded", UpstreamKind::OpenAi, format!("http://{}", model.address))];

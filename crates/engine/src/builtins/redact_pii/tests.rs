@@ -10,7 +10,7 @@ fn redact_pii() -> RedactPii {
 
 fn said(event: Event, input: Value) -> Option<Output> {
     let input: Input = serde_json::from_value(input).unwrap();
-    redact_pii().judge(event, &input).unwrap()
+    redact_pii().judge(event, &input, &Others::default()).unwrap()
 }
 
 fn user(content: &str) -> Value {
@@ -176,8 +176,8 @@ proptest! {
         for turn in turns {
             let messages = messages.iter().take(turn + 1).cloned().collect();
             let input = Input { messages: Some(messages), ..Input::default() };
-            let told = remembers.judge(Event::PreInference, &input).unwrap();
-            prop_assert_eq!(told, redact_pii().judge(Event::PreInference, &input).unwrap(), "turn {}", turn);
+            let told = remembers.judge(Event::PreInference, &input, &Others::default()).unwrap();
+            prop_assert_eq!(told, redact_pii().judge(Event::PreInference, &input, &Others::default()).unwrap(), "turn {}", turn);
         }
     }
 }

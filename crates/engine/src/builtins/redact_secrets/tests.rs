@@ -11,7 +11,7 @@ fn secret() -> String {
 
 fn said(event: Event, input: Value) -> Option<Output> {
     let input: Input = serde_json::from_value(input).unwrap();
-    RedactSecrets.judge(event, &input).unwrap()
+    RedactSecrets.judge(event, &input, &Others::default()).unwrap()
 }
 
 #[test]
@@ -64,7 +64,7 @@ fn messages_are_redacted_wherever_text_stands() {
 fn unchanged_messages_share_their_text_with_the_input() {
     let messages = [Message::new("user", &secret()), Message::new("user", "clean")];
     let input = Input { messages: Some(messages.into()), ..Input::default() };
-    let output = RedactSecrets.judge(Event::PreInference, &input).unwrap().unwrap();
+    let output = RedactSecrets.judge(Event::PreInference, &input, &Others::default()).unwrap().unwrap();
     let (old, new) = (&input.messages.unwrap()[1], &output.messages.unwrap()[1]);
     assert!(Arc::ptr_eq(old.content.as_ref().unwrap(), new.content.as_ref().unwrap()));
 }
@@ -87,12 +87,15 @@ fn only_the_changed_parts_of_an_answer_are_given_back() {
 fn arguments_that_are_json_text_keep_every_other_byte() {
     let text = format!(r#"{{ "n": 12345678901234567890123, "a\"b": "x\u0041", "t": "\u0067{}" }}"#, &secret()[1..]);
     let want = r#"{ "n": 12345678901234567890123, "a\"b": "x\u0041", "t": "[REDACTED]" }"#;
-    assert_eq!(json::text(&text, &mut Secrets).as_deref(), Some(want));
+    assert_eq!(json::text(&text, &mut Redaction::new(&Secrets, &Others::default())).as_deref(), Some(want));
 }
 
 #[test]
 fn arguments_that_are_no_json_are_redacted_as_text() {
-    assert_eq!(json::text(&format!("{{\"t\": {}", secret()), &mut Secrets).as_deref(), Some("{\"t\": [REDACTED]"));
+    assert_eq!(
+        json::text(&format!("{{\"t\": {}", secret()), &mut Redaction::new(&Secrets, &Others::default())).as_deref(),
+        Some("{\"t\": [REDACTED]")
+    );
 }
 
 fn any_json() -> impl Strategy<Value = Value> {
@@ -111,7 +114,7 @@ proptest! {
     #[test]
     fn redacted_json_text_is_json_without_secrets(value in any_json()) {
         let text = value.to_string();
-        match json::text(&text, &mut Secrets) {
+        match json::text(&text, &mut Redaction::new(&Secrets, &Others::default())) {
             None => prop_assert!(!text.contains(&secret())),
             Some(redacted) => {
                 prop_assert!(!redacted.contains(&secret()), "{redacted}");
@@ -122,9 +125,9 @@ proptest! {
 
     #[test]
     fn a_redacted_value_has_no_secret_and_is_redacted_no_further(value in any_json()) {
-        let redacted = json::value(None, &value, &mut Secrets).unwrap_or(value);
+        let redacted = json::value(None, None, &value, &mut Redaction::new(&Secrets, &Others::default())).unwrap_or(value);
         prop_assert!(!redacted.to_string().contains(&secret()));
-        prop_assert_eq!(json::value(None, &redacted, &mut Secrets), None);
+        prop_assert_eq!(json::value(None, None, &redacted, &mut Redaction::new(&Secrets, &Others::default())), None);
     }
 }
 
@@ -136,7 +139,10 @@ fn a_value_may_be_a_secret_by_its_name() {
         (json!({"path": "/home/user/project/src/main.rs"}), None),
         (json!({"token": "read_file"}), None),
     ] {
-        assert_eq!(json::value(None, &given, &mut Secrets), want);
-        assert_eq!(json::text(&given.to_string(), &mut Secrets), want.map(|want| want.to_string()));
+        assert_eq!(json::value(None, None, &given, &mut Redaction::new(&Secrets, &Others::default())), want);
+        assert_eq!(
+            json::text(&given.to_string(), &mut Redaction::new(&Secrets, &Others::default())),
+            want.map(|want| want.to_string())
+        );
     }
 }

@@ -3,22 +3,32 @@
 use serde::de::IgnoredAny;
 use serde_json::{Map, Value};
 
-use super::{Redact, each};
+use super::{Redaction, each};
 
-/// A redacted value; `None` where there is nothing to redact. `name` is the key it stands under.
-pub(in super::super) fn value(name: Option<&str>, value: &Value, redact: &mut dyn Redact) -> Option<Value> {
+/// A redacted value; `None` where there is nothing to redact. `name` is the key it stands under, `renamed` what has become
+/// of it.
+pub(in super::super) fn value(
+    name: Option<&str>,
+    renamed: Option<&str>,
+    value: &Value,
+    redact: &mut Redaction<'_>,
+) -> Option<Value> {
     match value {
-        Value::String(text) => redact.named(name, text).map(Value::String),
+        Value::String(text) => redact.named(name, renamed, text).map(Value::String),
         Value::Number(number) => redact.number(&number.to_string()).map(Value::String),
-        Value::Array(list) => each(list, |item| self::value(name, item, redact)).map(Value::Array),
+        Value::Array(list) => each(list, |item| self::value(name, renamed, item, redact)).map(Value::Array),
         Value::Object(map) => object(map, redact).map(Value::Object),
         Value::Null | Value::Bool(_) => None,
     }
 }
 
 /// A redacted object, its keys included.
-pub(in super::super) fn object(map: &Map<String, Value>, redact: &mut dyn Redact) -> Option<Map<String, Value>> {
-    let changed = map.iter().map(|(key, item)| (key, redact.text(key), value(Some(key), item, redact), item));
+pub(in super::super) fn object(map: &Map<String, Value>, redact: &mut Redaction<'_>) -> Option<Map<String, Value>> {
+    let changed = map.iter().map(|(key, item)| {
+        let new_key = redact.text(key);
+        let new_item = value(Some(key), new_key.as_deref(), item, redact);
+        (key, new_key, new_item, item)
+    });
     let changed: Vec<_> = changed.collect();
     if changed.iter().all(|(_, key, value, _)| key.is_none() && value.is_none()) {
         return None;
@@ -36,18 +46,21 @@ pub(in super::super) fn object(map: &Map<String, Value>, redact: &mut dyn Redact
 }
 
 /// Redacted JSON text; text that is no JSON is taken as it stands.
-pub(in super::super) fn text(json: &str, redact: &mut dyn Redact) -> Option<String> {
+pub(in super::super) fn text(json: &str, redact: &mut Redaction<'_>) -> Option<String> {
     if serde_json::from_str::<IgnoredAny>(json).is_err() {
         return redact.text(json);
     }
     let mut redacted = String::new();
-    let (mut rest, mut name, mut changed) = (json, None, false);
+    let (mut rest, mut name, mut renamed, mut changed) = (json, None, None, false);
     while let Some((before, literal, after)) = next_string(rest) {
         let decoded: String = serde_json::from_str(literal).ok()?;
         let is_key = after.trim_start().starts_with(':');
         changed |= numbers(before, &mut redacted, redact);
-        let clean = if is_key { redact.text(&decoded) } else { redact.named(name.as_deref(), &decoded) };
-        match clean.and_then(|clean| serde_json::to_string(&clean).ok()) {
+        let clean = match is_key {
+            true => redact.text(&decoded),
+            false => redact.named(name.as_deref(), renamed.as_deref(), &decoded),
+        };
+        match clean.as_ref().and_then(|clean| serde_json::to_string(clean).ok()) {
             Some(clean) => {
                 redacted.push_str(&clean);
                 changed = true;
@@ -55,7 +68,7 @@ pub(in super::super) fn text(json: &str, redact: &mut dyn Redact) -> Option<Stri
             None => redacted.push_str(literal),
         }
         if is_key {
-            name = Some(decoded);
+            (name, renamed) = (Some(decoded), clean);
         }
         rest = after;
     }
@@ -82,7 +95,7 @@ fn next_string(json: &str) -> Option<(&str, &str, &str)> {
 }
 
 /// Writes JSON without strings, its numbers redacted; says whether any was.
-fn numbers(json: &str, out: &mut String, redact: &mut dyn Redact) -> bool {
+fn numbers(json: &str, out: &mut String, redact: &mut Redaction<'_>) -> bool {
     let is_number = |char: char| char.is_ascii_digit() || "+-.eE".contains(char);
     let (mut rest, mut changed) = (json, false);
     while let Some(start) = rest.find(|char: char| char.is_ascii_digit() || char == '-') {

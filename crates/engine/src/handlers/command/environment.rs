@@ -45,7 +45,7 @@ pub(crate) fn dir_of_hook(definition: &HookDefinition, env: &HandlerEnv) -> Path
 
 /// The working directory that `written` names: `~`, `$V`, `${V}` and `${env.V}` are expanded, a relative one is joined
 /// to `base`. One that expands to nothing is `base`.
-fn working_dir(written: &str, base: &Path, env: &Env) -> PathBuf {
+pub(crate) fn working_dir(written: &str, base: &Path, env: &Env) -> PathBuf {
     let below_home = written.strip_prefix('~').filter(|rest| rest.is_empty() || rest.starts_with('/'));
     let expanded = match below_home {
         Some(rest) => lookup(env, "HOME").to_owned() + &expand(rest, env),

@@ -27,6 +27,7 @@ use bytes::BytesMut;
 use gatehook_events::FailureKind;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
+pub(crate) use self::environment::working_dir;
 use self::process::{Process, TooMuchOutput};
 use self::program::Program;
 pub use self::reaper::{adopt_orphans, end_leftovers};

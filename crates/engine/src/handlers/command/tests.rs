@@ -8,6 +8,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::*;
 use crate::definition::{CommandDefinition, EnvPolicy};
+use crate::find::Others;
 use crate::handler::Payload;
 
 const LONG: Duration = Duration::from_secs(60);
@@ -23,6 +24,7 @@ struct Hook {
     input: Input,
     payload: Payload,
     cancel: CancellationToken,
+    others: Others,
 }
 
 impl Hook {
@@ -39,6 +41,7 @@ impl Hook {
             input: Input::default(),
             payload: Payload::default(),
             cancel: CancellationToken::new(),
+            others: Others::default(),
         }
     }
 
@@ -64,6 +67,7 @@ impl Hook {
             payload: &self.payload,
             cancel: &self.cancel,
             deadline: Instant::now() + self.timeout,
+            others: &self.others,
         }
     }
 
@@ -76,7 +80,7 @@ impl Hook {
             Reply::Process { stdout, stderr, exit_code } => {
                 (String::from_utf8_lossy(&stdout).into_owned(), stderr, exit_code)
             }
-            Reply::Direct(_) => panic!("a command gives no direct reply"),
+            other => panic!("a command gives no {other:?}"),
         }
     }
 

@@ -109,7 +109,7 @@ pub(super) fn checked_file(
         return Ok(None);
     };
     let is_inside = || Some(file.canonicalize().ok()?.starts_with(project.canonicalize().ok()?));
-    if source == Source::Workspace && is_inside() != Some(true) {
+    if source.needs_approval() && is_inside() != Some(true) {
         return Err(outside());
     }
     Ok(Some(file))

@@ -9,6 +9,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::*;
 use crate::definition::Source;
+use crate::find::Others;
 use crate::handler::Payload;
 
 const LONG: Duration = Duration::from_secs(60);
@@ -80,8 +81,14 @@ impl Hook {
         let input = Input { prompt: Some(prompt.into()), ..Input::default() };
         let (payload, cancel) = (Payload::default(), CancellationToken::new());
         let deadline = Instant::now() + timeout;
-        let call =
-            HookCall { event: Event::UserPromptSubmit, input: &input, payload: &payload, cancel: &cancel, deadline };
+        let call = HookCall {
+            event: Event::UserPromptSubmit,
+            input: &input,
+            payload: &payload,
+            cancel: &cancel,
+            deadline,
+            others: &Others::default(),
+        };
         self.handler.run(call).await
     }
 

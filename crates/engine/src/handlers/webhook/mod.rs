@@ -29,7 +29,7 @@ use self::endpoint::Endpoint;
 use self::sign::Signer;
 use super::stopped;
 use crate::client::{Body, BodyError, Client, ClientError, Reach};
-use crate::definition::{Contract, HandlerDefinition, HookDefinition, Source};
+use crate::definition::{Contract, HandlerDefinition, HookDefinition};
 use crate::handler::{DefinitionError, Handler, HandlerEnv, HandlerError, HandlerFactory, HookCall, Reply, Run};
 
 /// Before the one other try, where no connection came about.
@@ -58,7 +58,7 @@ impl HandlerFactory for WebhookFactory {
         let HandlerDefinition::Webhook(webhook) = &definition.handler else {
             return Err(DefinitionError { field: "type", message: "it is no webhook".to_owned(), help: None });
         };
-        let client = if definition.origin.source == Source::Workspace { &self.public } else { &self.any };
+        let client = if definition.origin.source.needs_approval() { &self.public } else { &self.any };
         Ok(Arc::new(WebhookHandler {
             endpoint: Endpoint::of(webhook)?,
             agreement: Agreement::of(webhook)?,

@@ -5,7 +5,9 @@ use tokio_util::sync::CancellationToken;
 
 use super::*;
 use crate::client::raw_server::{Answer, RawServer, response};
+use crate::definition::Source;
 use crate::definition::WebhookDefinition;
+use crate::find::Others;
 use crate::handler::Payload;
 
 const LONG: Duration = Duration::from_secs(60);
@@ -54,6 +56,7 @@ impl Hook {
             payload: &Payload::default(),
             cancel: &self.cancel,
             deadline: tokio::time::Instant::now() + self.timeout,
+            others: &Others::default(),
         };
         handler.run(call).await
     }

@@ -8,6 +8,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::*;
 use crate::definition::{CommandDefinition, WorkerDefinition};
+use crate::find::Others;
 use crate::handler::Payload;
 
 const LONG: Duration = Duration::from_secs(60);
@@ -53,7 +54,8 @@ impl Hook {
         cancel: &CancellationToken,
     ) -> Result<Reply, HandlerError> {
         let (payload, deadline) = (Payload::default(), Instant::now() + timeout);
-        let call = HookCall { event: Event::UserPromptSubmit, input, payload: &payload, cancel, deadline };
+        let (event, others) = (Event::UserPromptSubmit, &Others::default());
+        let call = HookCall { event, input, payload: &payload, cancel, deadline, others };
         self.handler.as_ref().unwrap().run(call).await
     }
 

@@ -5,12 +5,13 @@ use std::sync::Arc;
 use gatehook_engine::events::{Event, FunctionCall, Output, Permission, ToolCall};
 use gatehook_engine::handler::{DefinitionError, Run};
 use gatehook_engine::{Handler, HandlerEnv, HandlerFactory, HookCall, HookDefinition, Reply, Scan, Settled, Streaming};
+use gatehook_guard::UpstreamEnd;
 use gatehook_inference::{ErrorKind, Route};
 use gatehook_scan::{Carry, HOLD_LIMIT, redact};
 
-use super::stream;
-use crate::streams::{ROUTES, Say, call, frames, has_more, text, thinking};
-use crate::world::World;
+use super::{Came, finish, gate, send, stream};
+use crate::streams::{ROUTES, Say, call, frames, gather, has_more, text, thinking};
+use crate::world::{Exchange, World};
 
 const SECRET: &str = "ghp_16C7e42F292c6912E7710c838347Ae178B4a";
 
@@ -61,7 +62,7 @@ fn secrets() -> World {
     World::new().handler(Event::PostInference, "secrets", |hook| hook, Arc::new(Secrets))
 }
 
-fn is_clean(came: &super::Came, what: &str) {
+fn is_clean(came: &Came, what: &str) {
     assert!(!came.text().contains("16C7e42F"), "{what}: {}", came.text());
     assert!(!came.text().contains("38347Ae1"), "{what}: {}", came.text());
 }
@@ -119,6 +120,38 @@ async fn what_cannot_be_part_of_a_secret_does_not_wait() {
         let at = |word: &str| frames(route, &says).iter().position(|frame| frame.contains(word)).unwrap();
         // Of `All is ` nothing can grow once a space has followed.
         assert!(came.after[at("fine")] > 0, "{route:?}: {:?}", came.after);
+    }
+}
+
+#[tokio::test]
+async fn the_first_text_of_a_long_read_does_not_wait_for_the_rest_of_it() {
+    for &route in ROUTES {
+        let says: Vec<Say> = (0..60).map(|_| text("word ")).collect();
+        let read = frames(route, &says).concat();
+        let exchange = Exchange::from(World::new().builtin(Event::PostInference, "redact_secrets", &[]));
+        let mut gate = gate(&exchange, route).await.expect("a gate");
+        gate.push(read.clone().into());
+        let mut came = Came::default();
+        while let Some(bytes) = gate.take() {
+            came.bytes.extend_from_slice(&bytes);
+        }
+        assert!((1..read.len() / 2).contains(&came.bytes.len()), "{route:?}: {}", came.text());
+        assert!(!gate.wants_more(), "{route:?}: the rest comes first");
+        gate.end(UpstreamEnd::Over);
+        finish(&mut gate, &mut came).await;
+        assert_eq!((came.text(), came.refusal.is_none()), (&*read, true), "{route:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_secret_in_the_rest_of_a_long_read_is_found_though_its_beginning_has_left() {
+    for &route in ROUTES {
+        let says: Vec<Say> = (0..60).map(|at| text(if at == 50 { SECRET } else { " word " })).collect();
+        let exchange = Exchange::from(secrets());
+        let mut gate = gate(&exchange, route).await.expect("a gate");
+        let came = send(&mut gate, [frames(route, &says).concat().into()]).await;
+        is_clean(&came, &format!("{route:?}"));
+        assert_eq!(gather(route, &came.bytes).text.matches("word").count(), 59, "{route:?}");
     }
 }
 

@@ -173,7 +173,7 @@ impl Messages {
             BlockKind::Said(track) => Some(track),
             _ => None,
         };
-        turn(said, track);
+        said.turn(0, track);
         told.block = Some(self.blocks.len());
         let mut block = Block::new(told.place, kind);
         // Those who sign their thinking say so where it begins, with a signature that is empty as yet.
@@ -233,14 +233,9 @@ fn use_up(document: &Document, usage: Option<At>, said: &mut Said) {
 /// More text of a block.
 fn append(block: &mut Block, kind: TrackKind, more: &str, said: &mut Said) -> Result<crate::stream::said::Span, Fault> {
     let span = said.append(0, kind, more)?;
-    turn(said, Some(kind));
+    said.turn(0, Some(kind));
     block.push(&span);
     Ok(span)
-}
-
-/// What follows is of another kind than the texts of other tracks.
-fn turn(said: &mut Said, kind: Option<TrackKind>) {
-    said.tracks.iter_mut().filter(|track| Some(track.kind) != kind).for_each(|track| track.ended = true);
 }
 
 /// A call begins, or what is not known: that is shown whole, so that a guard can judge it.

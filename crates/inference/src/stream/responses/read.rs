@@ -279,11 +279,12 @@ impl Reader<'_> {
             None if self.document.some(at, "content").is_some() => ItemKind::Message,
             _ => ItemKind::Call(self.begin_call(at)?),
         };
-        self.turn(match kind {
+        let follows = match kind {
             ItemKind::Message => Some(TrackKind::Text),
             ItemKind::Reasoning => Some(TrackKind::Thinking),
             ItemKind::Call(_) | ItemKind::Silent => None,
-        });
+        };
+        self.said.turn(0, follows);
         let item = Item::new(self.document.string(at, "id").map(Into::into), place, kind);
         let same = |other: &Item| match (&item.id, place) {
             (id, Some(place)) => other.id == *id && other.number == Some(place),
@@ -294,11 +295,6 @@ impl Reader<'_> {
         }
         self.items.push(item);
         Ok(self.items.len() - 1)
-    }
-
-    /// What follows is of another kind than the texts of other tracks.
-    fn turn(&mut self, kind: Option<TrackKind>) {
-        self.said.tracks.iter_mut().filter(|track| Some(track.kind) != kind).for_each(|track| track.ended = true);
     }
 
     /// What an item holds where it is shown: when it is announced, when it is done, and in the end.
@@ -384,7 +380,7 @@ impl Reader<'_> {
         let kind = place.kind.track;
         let span = self.said.append(0, kind, more)?;
         place.push(&span);
-        self.turn(Some(kind));
+        self.said.turn(0, Some(kind));
         self.told.pieces.push(Piece { item, part, span });
         Ok(())
     }

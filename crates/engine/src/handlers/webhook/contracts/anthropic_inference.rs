@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 use gatehook_events::{Message, Output};
 use serde_json::{Map, Value, json};
 
+use super::texts::spoken;
 use super::{Asked, put, text, unreadable};
 use crate::handler::HandlerError;
 
@@ -70,15 +71,28 @@ fn blocks(asked: &Asked<'_>, message: &Message) -> Vec<Value> {
         let id = call.id.as_deref().unwrap_or_default();
         blocks.push(json!({"type": "tool_use", "id": id, "tool_name": call.function.name, "input": input}));
     }
-    for image in message.images.iter().flatten() {
-        let mut block = Map::new();
-        put(&mut block, "type", Some("attachment"));
-        put(&mut block, "file_name", Some(""));
-        put(&mut block, "media_type", Some(image.media_type.as_str()));
-        put(&mut block, "size_bytes", Some(image.bytes));
-        blocks.push(Value::Object(block));
+    let images = message.images.iter().flatten();
+    blocks.extend(images.map(|image| attachment("", &image.media_type, image.bytes, None)));
+    let texts = spoken(&message.extra);
+    if !texts.is_empty() {
+        let text = texts.join("\n");
+        let value = message.extra.get("value");
+        let name = value.and_then(|value| value.get("title").or(value.get("filename"))?.as_str());
+        let kind = value.and_then(|value| value.pointer("/source/media_type")?.as_str());
+        blocks.push(attachment(name.unwrap_or_default(), kind.unwrap_or_default(), text.len() as u64, Some(&text)));
     }
     blocks
+}
+
+/// A document or an image: never its bytes.
+fn attachment(file_name: &str, media_type: &str, size: u64, text: Option<&str>) -> Value {
+    let mut block = Map::new();
+    put(&mut block, "type", Some("attachment"));
+    put(&mut block, "file_name", Some(file_name));
+    put(&mut block, "media_type", Some(media_type));
+    put(&mut block, "size_bytes", Some(size));
+    put(&mut block, "text", text);
+    Value::Object(block)
 }
 
 /// The tool of the call that a result answers.

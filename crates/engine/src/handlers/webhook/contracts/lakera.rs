@@ -67,19 +67,21 @@ fn detected(reply: &Map<String, Value>) -> Vec<&str> {
 fn masked(asked: &Asked<'_>, reply: &Map<String, Value>) -> Option<Vec<String>> {
     let payload = reply.get("payload")?.as_array().filter(|payload| !payload.is_empty())?;
     let context = asked.texts.context.len();
-    let mut texts: Vec<(String, Vec<Mask>)> =
-        asked.texts.judged.iter().map(|text| (text.text.to_string(), Vec::new())).collect();
+    let mut masks: Vec<Vec<Mask>> = asked.texts.judged.iter().map(|_| Vec::new()).collect();
+    let mut places: Vec<Option<Vec<usize>>> = vec![None; masks.len()];
     for one in payload {
         let number = |key: &str| usize::try_from(one.get(key)?.as_u64()?).ok();
         let (message, start, end) = (number("message_id")?, number("start")?, number("end")?);
         let detector = one.get("detector_type")?.as_str()?;
         // What was asked before the answer cannot be changed any more.
         let Some(at) = message.checked_sub(context) else { continue };
-        let (text, masks) = texts.get_mut(at)?;
-        let place = bytes(text, start..end)?;
-        masks.push(Mask { place, word: detector.rsplit('/').next()?.to_uppercase() });
+        let text = asked.texts.judged.get(at)?;
+        let places = places.get_mut(at)?.get_or_insert_with(|| boundaries(&text.text));
+        let (first, last) = (*places.get(start)?, *places.get(end)?);
+        let word = detector.rsplit('/').next()?.to_uppercase();
+        masks.get_mut(at)?.push((first < last).then_some(Mask { place: first..last, word })?);
     }
-    texts.into_iter().map(|(text, masks)| apply(&text, masks)).collect()
+    asked.texts.judged.iter().zip(masks).map(|(text, masks)| apply(&text.text, masks)).collect()
 }
 
 struct Mask {
@@ -87,12 +89,9 @@ struct Mask {
     word: String,
 }
 
-/// A range of characters as one of bytes.
-fn bytes(text: &str, chars: Range<usize>) -> Option<Range<usize>> {
-    let mut places = text.char_indices().map(|(at, _)| at).chain([text.len()]);
-    let start = places.nth(chars.start)?;
-    let end = places.nth(chars.end.checked_sub(chars.start)?.checked_sub(1)?)?;
-    Some(start..end)
+/// Where each character begins, and the end.
+fn boundaries(text: &str) -> Vec<usize> {
+    text.char_indices().map(|(at, _)| at).chain([text.len()]).collect()
 }
 
 /// Places that overlap are masked as one.

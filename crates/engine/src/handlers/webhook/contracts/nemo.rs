@@ -52,7 +52,9 @@ pub(super) fn answer(asked: &Asked<'_>, reply: &Map<String, Value>) -> Result<Ou
         Some("passed") => Ok(asked.allow()),
         Some("blocked") => {
             let reason = text(reply, "rail")?.map(|rail| format!("blocked by the rail `{rail}`"));
-            let said = text(reply, "content")?.filter(|said| !said.is_empty());
+            // It may be what was blocked, which is not to be said again.
+            let shown = asked.texts.joined();
+            let said = text(reply, "content")?.filter(|said| !said.trim().is_empty() && !shown.contains(said.trim()));
             Ok(asked.deny(said, &reason.unwrap_or_default()))
         }
         Some("modified") => {

@@ -11,6 +11,10 @@ use super::Stage;
 use crate::event_class::is_inference;
 use crate::handler::HandlerError;
 
+/// Keys of what is no text to a model, in what a message has besides its content: kinds, keys, addresses, ciphers.
+const NO_TEXT: &[&str] =
+    &["type", "part", "media_type", "cache_control", "signature", "encrypted_content", "url", "image_url", "sha256"];
+
 /// Between texts that are shown as one.
 const BETWEEN: &str = "\n\n";
 
@@ -224,7 +228,10 @@ fn conversation<'a>(input: &'a Input, texts: &mut Vec<Text<'a>>) {
         for (call, tool_call) in message.tool_calls.iter().flatten().enumerate() {
             let text = Cow::Borrowed(&*tool_call.function.arguments);
             texts.push(Text { role: &message.role, text, place: Place::Message(at, Part::Call(call)) });
+            others(&message.role, &tool_call.extra, texts);
         }
+        // Documents and other parts that are no text of their own.
+        others(&message.role, &message.extra, texts);
     }
     push(texts, "user", &input.prompt, Place::Fixed);
     push(texts, "user", &input.suffix, Place::Fixed);
@@ -237,11 +244,38 @@ fn answer<'a>(input: &'a Input, texts: &mut Vec<Text<'a>>) {
     for (at, call) in input.tool_calls.iter().flat_map(|calls| calls.iter()).enumerate() {
         let text = Cow::Borrowed(&*call.function.arguments);
         texts.push(Text { role: "assistant", text, place: Place::Answer(Part::Call(at)) });
+        others("assistant", &call.extra, texts);
     }
 }
 
 fn push<'a>(texts: &mut Vec<Text<'a>>, role: &'a str, text: &'a Option<Arc<str>>, place: Place) {
     texts.extend(text.as_deref().map(|text| Text { role, text: Cow::Borrowed(text), place }));
+}
+
+/// What stands beside the known fields: it is judged, and cannot be changed.
+fn others<'a>(role: &'a str, fields: &'a Map<String, Value>, texts: &mut Vec<Text<'a>>) {
+    let strings = spoken(fields).into_iter().map(Cow::Borrowed);
+    texts.extend(strings.map(|text| Text { role, text, place: Place::Fixed }));
+}
+
+/// The strings in fields that a message has besides its content, but those that say nothing to a model.
+pub(super) fn spoken(fields: &Map<String, Value>) -> Vec<&str> {
+    fn add<'v>(value: &'v Value, strings: &mut Vec<&'v str>) {
+        match value {
+            Value::String(text) => strings.push(text),
+            Value::Array(items) => items.iter().for_each(|item| add(item, strings)),
+            Value::Object(map) => {
+                map.iter()
+                    .filter(|(key, _)| !NO_TEXT.contains(&key.as_str()))
+                    .for_each(|(_, value)| add(value, strings));
+            }
+            Value::Null | Value::Bool(_) | Value::Number(_) => {}
+        }
+    }
+    let mut strings = Vec::new();
+    let fields = fields.iter().filter(|(key, _)| !NO_TEXT.contains(&key.as_str()));
+    fields.for_each(|(_, value)| add(value, &mut strings));
+    strings
 }
 
 /// Every string in a value; numbers and keys are no texts.

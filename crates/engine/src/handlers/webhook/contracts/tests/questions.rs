@@ -97,6 +97,33 @@ fn legacy_fields_are_texts_too_and_cannot_be_changed() {
 }
 
 #[test]
+fn a_document_is_a_text_too() {
+    let document = json!({
+        "type": "document",
+        "title": "plan.txt",
+        "source": {"type": "text", "media_type": "text/plain", "data": "the launch codes"},
+        "cache_control": {"type": "ephemeral"},
+    });
+    let extra = json!({"part": "document", "value": document, "signature": "x"}).as_object().unwrap().clone();
+    let message = Message { extra, content: None, ..Message::new("user", "") };
+    let input = Input { messages: Some([message].into()), ..Input::default() };
+    let ask = |contract| {
+        let body = agreement(contract, &json!({})).question(PreInference, &input, &Payload::default(), "id").unwrap();
+        serde_json::from_slice::<Value>(&body.unwrap()).unwrap()
+    };
+    assert_eq!(ask(Contract::OpenAiModeration)["input"], json!(["the launch codes", "plan.txt"]));
+    assert_eq!(ask(Contract::LiteLlm)["texts"], json!(["the launch codes", "plan.txt"]));
+    assert_eq!(
+        ask(Contract::AnthropicInference)["messages"][0]["content"],
+        json!([{"type": "attachment", "file_name": "plan.txt", "media_type": "text/plain", "size_bytes": 25,
+                "text": "the launch codes\nplan.txt"}])
+    );
+    let reply = json!({"action": "GUARDRAIL_INTERVENED", "texts": ["[x]", "plan.txt"]}).to_string().into();
+    let error = agreement(Contract::LiteLlm, &json!({})).read(PreInference, &input, 200, &reply).unwrap_err();
+    assert_eq!(error.kind, FailureKind::UnsupportedRewrite);
+}
+
+#[test]
 fn an_event_without_text_is_not_shown_to_who_judges_text_alone() {
     let judges = [Contract::Lakera, Contract::Nemo, Contract::LlmGuard, Contract::OpenAiModeration];
     for contract in Contract::ALL.map(|(_, contract)| contract) {

@@ -9,6 +9,7 @@ use tokio_util::sync::CancellationToken;
 use super::*;
 use crate::client::raw_server::{Answer, RawServer, response};
 use crate::definition::{HandlerDefinition, HookDefinition, Source, Test};
+use crate::find::Others;
 use crate::handler::{HandlerEnv, HandlerFactory as _, HookCall};
 use crate::handlers::webhook::WebhookFactory;
 use crate::handlers::webhook::sign::Signer;
@@ -28,10 +29,12 @@ async fn run(webhook: WebhookDefinition, source: Source, event: Event) -> Result
     let handler = WebhookFactory::default().create(&definition, &env).unwrap();
     let (input, payload, cancel) = (input(event), Payload::default(), CancellationToken::new());
     let deadline = tokio::time::Instant::now() + Duration::from_secs(60);
-    let call = HookCall { event, input: &input, payload: &payload, cancel: &cancel, deadline };
+    let others = Others::default();
+    let call = HookCall { event, input: &input, payload: &payload, cancel: &cancel, deadline, others: &others };
     match handler.run(call).await {
         Ok(Reply::Direct(output)) => Ok(output.unwrap_or_default()),
         Ok(Reply::Process { stdout, .. }) => Ok(serde_json::from_slice(&stdout).unwrap()),
+        Ok(other) => panic!("{other:?}"),
         Err(error) => Err(error.kind),
     }
 }
