@@ -2,7 +2,9 @@
 
 mod comparison;
 mod dispatch;
+mod figures;
 mod gateway;
+mod handlers;
 mod report;
 mod running;
 mod stand;
@@ -27,7 +29,7 @@ pub(crate) struct Options {
     write: bool,
 }
 
-pub(crate) const USAGE: &str = "cargo xtask bench gateway|stream|dispatch|turns [--rounds N] [--seconds S] [--write]";
+pub(crate) const USAGE: &str = "cargo xtask bench gateway|stream|dispatch|turns|handlers [--rounds N] [--seconds S] [--write]";
 
 /// Runs the bench that the first argument names.
 pub(crate) fn run(arguments: &[String]) -> Outcome {
@@ -39,6 +41,7 @@ pub(crate) fn run(arguments: &[String]) -> Outcome {
         "stream" => stream::run(&options)?,
         "dispatch" => dispatch::run(&options)?,
         "turns" => turns::run(&options)?,
+        "handlers" => handlers::run(&options)?,
         other => return Err(format!("no bench `{other}`; usage: {USAGE}").into()),
     };
     report.print();

@@ -11,6 +11,7 @@ use gatehook_engine::trust::{Ground, Judgement, Project, Required, judge, of_rig
 use gatehook_engine::{BuildError, Executor, HandlerEnv, HookGroup, HooksConfig, Options, Registry};
 use gatehook_events::Profile;
 use gatehook_events::profile::NAMES;
+use gatehook_gateway::Models;
 use gatehook_gateway::config::Config;
 use gatehook_gateway::settings::{self, Settings};
 
@@ -119,7 +120,8 @@ impl<'a> Reading<'a> {
             Err(error) => errors.push(error),
         }
         if !errors.is_empty() {
-            let hooks = faults(&said.hooks, &handler_env(self.env)?);
+            let env = handler_env(self.env)?;
+            let hooks = faults(&said.hooks, &env, &said.registry(&env));
             return Err(PolicyError::Unusable { files: errors, hooks });
         }
         let ground = self.project.clone().map(|project| trust::ground(project, self.env));
@@ -134,8 +136,10 @@ impl<'a> Reading<'a> {
 
     /// What one file says to the engine and to the gateway.
     fn file(&self, place: &Place) -> Result<(config::File, Settings), ConfigError> {
-        let builtins = registry().builtin_names();
+        let registry = registry();
+        let (builtins, schemas) = (registry.builtin_names(), registry.response_shape_names());
         let builtins: Vec<&str> = builtins.iter().map(String::as_str).collect();
+        let schemas: Vec<&str> = schemas.iter().map(String::as_str).collect();
         let folder = place.path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
         // Hooks of a project run in its folder, wherever their file is.
         let project = self.project.as_ref().filter(|_| place.source.needs_approval()).map(Project::root);
@@ -145,6 +149,7 @@ impl<'a> Reading<'a> {
             working_dir: project.unwrap_or(folder).to_owned(),
             env: self.env,
             builtins: Some(&builtins),
+            schemas: Some(&schemas),
             file: Some(Arc::new(place.path.clone())),
             ..ReadOptions::default()
         };
@@ -166,6 +171,15 @@ fn strength(place: &Place) -> u8 {
 }
 
 impl Said {
+    /// What runs hooks, and the models that judge.
+    fn registry(&self, env: &HandlerEnv) -> Registry {
+        let registry = registry();
+        let is_locked = self.locked.iter().any(|name| name == "models");
+        let settings = if is_locked { &self.managed } else { &self.settings };
+        registry.register_model_client(Arc::new(Models::new(settings.models().to_vec(), &env.env)));
+        registry
+    }
+
     /// Takes what a file says beside its hooks. What needs an approval may tighten, and says nothing to the gateway.
     fn take(&mut self, place: &Place, file: config::File, settings: Settings) {
         self.required.extend(file.required);
@@ -230,9 +244,9 @@ impl Policy {
         let env = handler_env(env)?;
         let mut options = Options::default();
         options.max_concurrent_hooks = self.said.max_concurrent_hooks.unwrap_or(options.max_concurrent_hooks);
-        let built = Executor::with_options(hooks.clone(), env.clone(), &registry(), options);
+        let built = Executor::with_options(hooks.clone(), env.clone(), &self.said.registry(&env), options);
         built.map_err(|first| {
-            let each = faults(&hooks, &env);
+            let each = faults(&hooks, &env, &self.said.registry(&env));
             PolicyError::Unusable { files: Vec::new(), hooks: if each.is_empty() { vec![first] } else { each } }
         })
     }
@@ -256,9 +270,8 @@ impl Policy {
 }
 
 /// What is wrong with each hook by itself.
-fn faults(hooks: &HooksConfig, env: &HandlerEnv) -> Vec<BuildError> {
-    let registry = registry();
-    let build = |hook| Executor::with_registry(hook, env.clone(), &registry).err();
+fn faults(hooks: &HooksConfig, env: &HandlerEnv, registry: &Registry) -> Vec<BuildError> {
+    let build = |hook| Executor::with_registry(hook, env.clone(), registry).err();
     each_hook(hooks).filter_map(build).collect()
 }
 

@@ -31,6 +31,10 @@ impl Actual {
             Some(Decision::Ask) => "ask",
             Some(Decision::Deny) => "deny",
         };
+        let failure = verdict.outcomes.iter().find_map(|outcome| match outcome.kind {
+            OutcomeKind::Failed(kind) => Some(kind.name()),
+            _ => None,
+        });
         let metadata = Some(&verdict.metadata).filter(|metadata| !metadata.is_empty());
         let instructions = Some(&verdict.instruction_context).filter(|instructions| !instructions.is_empty());
         let fields = json!({
@@ -48,6 +52,7 @@ impl Actual {
             "additional_context_len": verdict.additional_context.chars().count(),
             "instruction_context": instructions,
             "stderr": verdict.stderr,
+            "error_kind": failure,
             "message": verdict.message,
             "message_kinds": kinds(true),
             "system_message": verdict.system_message,
@@ -70,21 +75,6 @@ impl Actual {
             self.fields.extend(more);
         }
         self
-    }
-
-    /// Whether there is anything to compare under this expectation.
-    pub(crate) fn has(key: &str) -> bool {
-        const KEYS: [&str; 8] = [
-            "allowed",
-            "message",
-            "message_contains",
-            "modified_input",
-            "system_message",
-            "updated_messages",
-            "updated_tool_response",
-            "additional_context",
-        ];
-        KEYS.contains(&key)
     }
 
     pub(crate) fn get(&self, name: &str) -> &Value {

@@ -209,7 +209,7 @@ fn said(ran: &Ran, dialect: &dyn Dialect, event: Event) -> Said {
         Ok(Reply::Process { stdout, stderr, exit_code }) => {
             dialect.read_reply(event, &Printed { stdout, stderr, exit_code: *exit_code })
         }
-        Ok(Reply::Direct(_)) => Said::Nothing,
+        Ok(Reply::Direct(_) | Reply::Judged(_)) => Said::Nothing,
         Err(error) => Said::Failed(error.kind, error.message.clone()),
     }
 }

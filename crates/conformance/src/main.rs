@@ -1,14 +1,18 @@
 //! Runs conformance vectors against the engine: `conformance [FILE…]`.
 //!
-//! A vector is one line of JSON: hooks, scripts, an event with its input, and what the verdict must be. No vector is
-//! known by name; `conformance/deviations.toml` lists the rules by which Gatehook differs on purpose.
+//! A vector is one line of JSON: hooks, scripts, an event with its input, what a model says to it, and what the verdict
+//! must be. No vector is known by name; `conformance/deviations.toml` lists the rules by which Gatehook differs on
+//! purpose.
 //! [`vector`] reads and runs one ([`contract`] under a foreign contract), [`expect`] compares, [`deviations`] excuses.
 #![allow(clippy::print_stdout, reason = "the report is this program's output")]
 
 mod actual;
+mod builtin;
 mod contract;
 mod deviations;
 mod expect;
+mod fixtures;
+mod model;
 mod reader;
 mod report;
 mod vector;

@@ -69,7 +69,7 @@ impl Fold {
 
     /// Adds the next hook in configuration order, with all rewrites up to its own if it made one.
     pub(crate) fn add(&mut self, ran: Ran<'_>, rewritten: Option<Rewritten>) {
-        let Ran { hook, answer: Answer { said, exit_code, stderr }, duration, recalled, learned } = ran;
+        let Ran { hook, answer: Answer { said, exit_code, stderr, spent }, duration, recalled, learned } = ran;
         hook.learn(learned);
         let rewrote = rewritten.is_some();
         if let Some(rewritten) = rewritten {
@@ -93,9 +93,11 @@ impl Fold {
             exit_code,
             kind: came.kind,
             verb: came.verb,
-            recalled,
+            recalled: recalled || spent.recalled,
             reason: came.reason,
             stderr: tail(stderr),
+            usage: spent.usage,
+            cost: spent.cost,
         });
     }
 

@@ -113,6 +113,8 @@ pub enum HandlerDefinition {
         /// Its arguments.
         args: Vec<String>,
     },
+    /// A model that judges.
+    Model(ModelDefinition),
     /// A type that an embedder registered, or that a later version knows, with its fields as they stand.
     Other {
         /// As in `model`.
@@ -131,6 +133,17 @@ pub struct CommandDefinition {
     pub args: Vec<String>,
     /// Run `command` by the profile's shell.
     pub shell: bool,
+}
+
+/// A model that is asked about each event.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ModelDefinition {
+    /// As in `provider/name`; what it means is its [`ModelClient`](crate::handlers::model::ModelClient)'s to say.
+    pub model: String,
+    /// A [template](crate::template) over the input.
+    pub prompt: String,
+    /// The name of the reply's shape; empty for plain text.
+    pub schema: String,
 }
 
 /// A process that reads a line and writes a line for each event.
@@ -482,6 +495,7 @@ impl HandlerDefinition {
             HandlerDefinition::Python(_) => "python",
             HandlerDefinition::Webhook(_) => "webhook",
             HandlerDefinition::Builtin { .. } => "builtin",
+            HandlerDefinition::Model(_) => "model",
             HandlerDefinition::Other { kind, .. } => kind,
         }
     }

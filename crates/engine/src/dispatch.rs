@@ -16,7 +16,7 @@ use crate::content::{Digests, Known, Learned, Unmapped};
 use crate::definition::HandlerDefinition;
 use crate::executor::Inner;
 use crate::handler::{HandlerError, HookCall, Reply};
-use crate::reply::{Answer, read};
+use crate::reply::{Answer, Spent, read};
 use crate::rewrite;
 use crate::shown::Shown;
 
@@ -146,9 +146,12 @@ impl Dispatch<'_> {
             return Ran { hook, answer, duration: start.elapsed(), recalled: true, learned };
         }
         let mut part = known.part(input).map(|part| (part, Shown::new(self.event, self.inner.cwd.clone())));
+        let mut spent = Spent::default();
         loop {
             let (shown_input, shown) = part.as_ref().map_or((input, &view.shown), |(part, shown)| (part, shown));
             let mut answer = self.ask(hook, shown_input, shown, deadline).await;
+            spent = spent.and(answer.spent);
+            answer.spent = spent;
             match known.complete(&mut answer, input) {
                 Ok(learned) => return Ran { hook, answer, duration: start.elapsed(), recalled: false, learned },
                 Err(Unmapped) => {
@@ -193,7 +196,7 @@ impl Dispatch<'_> {
                 rewrote
             }
             Err(why) => {
-                ran.answer = Answer::unsupported_rewrite(why);
+                ran.answer = Answer { spent: ran.answer.spent, ..Answer::unsupported_rewrite(why) };
                 ran.learned = Learned::new();
                 fold.add(ran, None);
                 false

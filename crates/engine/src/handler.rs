@@ -10,7 +10,8 @@ use std::sync::{Arc, OnceLock};
 use bytes::Bytes;
 use gatehook_events::dialect::{HookName, Occasion};
 use gatehook_events::input::SCHEMA_VERSION;
-use gatehook_events::{Dialect, Event, FailureKind, Input, Output};
+use gatehook_events::{Dialect, Event, FailureKind, Input, Output, TokenUsage};
+use serde_json::Value;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
@@ -207,6 +208,41 @@ pub enum Reply {
     },
     /// Direct protocol: the answer itself; `None` is no opinion.
     Direct(Option<Output>),
+    /// The same of a model judge, with what it took.
+    Judged(Box<Judgement>),
+}
+
+impl Reply {
+    /// The reply, or why there is none though it was paid for.
+    pub(crate) fn settled(self) -> Result<Self, HandlerError> {
+        match self {
+            Reply::Judged(judgement) => match judgement.answer {
+                Err(error) => Err(error),
+                answer => Ok(Reply::Judged(Box::new(Judgement { answer, ..*judgement }))),
+            },
+            reply => Ok(reply),
+        }
+    }
+}
+
+/// What a model judge answered, and what it took. A reply that nobody could read has cost as much as any other.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Judgement {
+    /// The answer, or why there is none.
+    pub answer: Result<Option<Output>, HandlerError>,
+    /// The tokens it used.
+    pub usage: Option<TokenUsage>,
+    /// What it cost; `None` where nobody knows.
+    pub cost: Option<f64>,
+    /// The model was not asked: it had judged the same before.
+    pub recalled: bool,
+}
+
+impl Judgement {
+    /// One of unknown cost.
+    pub fn new(answer: Result<Option<Output>, HandlerError>) -> Self {
+        Self { answer, usage: None, cost: None, recalled: false }
+    }
 }
 
 /// Why a hook gave no answer.
@@ -281,6 +317,12 @@ impl Payload {
         let line = line
             .map_err(|error| HandlerError::new(FailureKind::HandlerError, format!("the input has no JSON: {error}")))?;
         Ok(self.line.get_or_init(|| line.into()).clone())
+    }
+
+    /// The same as a value.
+    pub(crate) fn value(&self, input: &Input) -> Result<Value, HandlerError> {
+        serde_json::to_value(self.filled(input))
+            .map_err(|error| HandlerError::new(FailureKind::HandlerError, format!("the input has no JSON: {error}")))
     }
 
     fn filled<'a>(&self, input: &'a Input) -> Cow<'a, Input> {

@@ -48,6 +48,7 @@ pub use definition::{HandlerDefinition, HookDefinition, HookGroup, HooksConfig, 
 pub use dispatch::Hold;
 pub use executor::{BuildError, Executor, HookInfo, Options, Pick, Selected};
 pub use find::{Find, Found, Others};
-pub use handler::{Handler, HandlerEnv, HandlerError, HandlerFactory, HookCall, Payload, Reply};
+pub use handler::{Handler, HandlerEnv, HandlerError, HandlerFactory, HookCall, Judgement, Payload, Reply};
+pub use handlers::model::ModelClient;
 pub use registry::{BuiltinContext, BuiltinResult, Registry};
 pub use streaming::{Held, Policy, Scan, Settled, Streaming};

@@ -14,7 +14,7 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 
 use crate::compiled::Hook;
 use crate::dispatch::guarded;
-use crate::handler::HookCall;
+use crate::handler::{HookCall, Reply};
 use crate::shown::Shown;
 
 /// How many of them run side by side.
@@ -134,7 +134,10 @@ async fn observe(sighting: Sighting, cancel: CancellationToken) {
     let (input, told) = shown.to_hook(&hook, hook.definition.include_images, &input);
     let deadline = Instant::now() + hook.timeout;
     let (payload, others) = (told.payload(), &hook.others);
-    match guarded(&hook, HookCall { event, input, payload, cancel: &cancel, deadline, others }).await {
+    match guarded(&hook, HookCall { event, input, payload, cancel: &cancel, deadline, others })
+        .await
+        .and_then(Reply::settled)
+    {
         Ok(_) => tracing::debug!(hook = %hook.name, event = event.name(), "an observer has seen an event"),
         Err(error) => tracing::warn!(hook = %hook.name, event = event.name(), %error, "an observer failed"),
     }

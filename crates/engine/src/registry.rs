@@ -10,6 +10,7 @@ use std::pin::Pin;
 use std::sync::{Arc, PoisonError, RwLock};
 
 use gatehook_events::{Dialect, Event, Input, Output, Profile};
+use serde_json::Value;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
@@ -17,6 +18,7 @@ use crate::builtins;
 use crate::definition::{HandlerDefinition, HookDefinition};
 use crate::handler::{DefinitionError, Handler, HandlerEnv, HandlerError, HandlerFactory, HookCall, Reply, Run};
 use crate::handlers;
+use crate::handlers::model::{ModelClient, ModelFactory, ResponseSchema, Shape, Shapes};
 
 /// Handler types and builtins by name, shared across threads.
 ///
@@ -36,14 +38,15 @@ use crate::handlers;
 pub struct Registry {
     types: RwLock<Factories>,
     builtins: RwLock<Factories>,
+    shapes: Arc<Shapes>,
     dialects: RwLock<Vec<Arc<dyn Dialect>>>,
 }
 
 type Factories = BTreeMap<String, Arc<dyn HandlerFactory>>;
 
-/// A handler type or builtin was registered without a name.
+/// A handler type, a builtin or the shape of a reply was registered without a name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("a handler type or builtin needs a name")]
+#[error("a handler type, a builtin and the shape of a reply need a name")]
 pub struct EmptyName;
 
 /// What a builtin is told besides the input.
@@ -78,7 +81,60 @@ impl Registry {
         let registry = Self::new();
         handlers::register(&mut registry.types.write().unwrap_or_else(PoisonError::into_inner));
         builtins::register(&mut registry.builtins.write().unwrap_or_else(PoisonError::into_inner));
+        registry.register_models(None);
         registry
+    }
+
+    /// Says who asks models for `type: model` hooks, in place of who did before. Without one, such a hook is an error at
+    /// load; docker-agent's fail when they should run. [`ModelClient`] shows one.
+    pub fn register_model_client(&self, client: Arc<dyn ModelClient>) {
+        self.register_models(Some(client));
+    }
+
+    fn register_models(&self, client: Option<Arc<dyn ModelClient>>) {
+        let factory = ModelFactory { client, shapes: self.shapes.clone() };
+        let mut types = self.types.write().unwrap_or_else(PoisonError::into_inner);
+        types.insert("model".to_owned(), Arc::new(factory));
+    }
+
+    /// Says what becomes of a model's reply under `schema: NAME`, and what the model is asked to answer; in place of what
+    /// was said before. Hooks that were made before find it too. The empty name is that of plain text, and cannot be
+    /// taken.
+    ///
+    /// ```
+    /// use gatehook_engine::events::{FailureKind, Output};
+    /// use gatehook_engine::{HandlerError, Registry};
+    /// use serde_json::json;
+    ///
+    /// let registry = Registry::with_defaults();
+    /// let schema = json!({"type": "object", "properties": {"safe": {"type": "boolean"}}, "required": ["safe"]});
+    /// let is_safe = |_event, reply: &str| {
+    ///     match serde_json::from_str::<serde_json::Value>(reply).ok().and_then(|reply| reply["safe"].as_bool()) {
+    ///         Some(true) => Ok(None),
+    ///         Some(false) => Ok(Some(Output::block("the judge says it is not safe"))),
+    ///         None => Err(HandlerError::new(FailureKind::MalformedJson, "its reply is no verdict")),
+    ///     }
+    /// };
+    /// registry.register_response_shape("safe", is_safe, Some(schema))?;
+    /// assert_eq!(registry.response_shape_names(), ["pre_tool_use_decision", "safe"]);
+    /// assert!(registry.register_response_shape("", is_safe, None).is_err());
+    /// # Ok::<(), gatehook_engine::registry::EmptyName>(())
+    /// ```
+    pub fn register_response_shape<F>(&self, name: &str, shape: F, schema: Option<Value>) -> Result<(), EmptyName>
+    where
+        F: Fn(Event, &str) -> BuiltinResult + Send + Sync + 'static,
+    {
+        if name.is_empty() {
+            return Err(EmptyName);
+        }
+        let schema = schema.map(|schema| ResponseSchema { name: name.to_owned(), schema });
+        self.shapes.insert(name, Shape { read: Arc::new(shape), schema });
+        Ok(())
+    }
+
+    /// The names of all shapes but plain text, sorted.
+    pub fn response_shape_names(&self) -> Vec<String> {
+        self.shapes.names()
     }
 
     /// Adds a handler type, or puts it in the place of the one of that name.

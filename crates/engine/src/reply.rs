@@ -11,10 +11,10 @@ mod tests;
 use bytes::Bytes;
 use gatehook_events::dialect::Printed;
 pub(crate) use gatehook_events::dialect::Said;
-use gatehook_events::{Event, FailureKind, Output, Profile};
+use gatehook_events::{Event, FailureKind, Output, Profile, TokenUsage};
 
 use crate::compiled::Hook;
-use crate::handler::{HandlerError, Reply};
+use crate::handler::{HandlerError, Judgement, Reply};
 
 use parse::{Decoded, WrongWords, decode};
 pub use parse::{Fault, parse};
@@ -26,12 +26,37 @@ pub(crate) struct Answer {
     /// Its exit code; -1 for a failure without one.
     pub(crate) exit_code: i32,
     pub(crate) stderr: String,
+    pub(crate) spent: Spent,
+}
+
+/// What it took to ask a model.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Spent {
+    pub(crate) usage: Option<TokenUsage>,
+    pub(crate) cost: Option<f64>,
+    /// It was not asked: it had judged the same before.
+    pub(crate) recalled: bool,
+}
+
+impl Spent {
+    /// Both together.
+    pub(crate) fn and(self, other: Self) -> Self {
+        let usage = |a: TokenUsage, b: TokenUsage| TokenUsage {
+            input_tokens: a.input_tokens.saturating_add(b.input_tokens),
+            output_tokens: a.output_tokens.saturating_add(b.output_tokens),
+        };
+        Self {
+            usage: self.usage.zip(other.usage).map(|(a, b)| usage(a, b)).or(self.usage).or(other.usage),
+            cost: self.cost.zip(other.cost).map(|(a, b)| a + b).or(self.cost).or(other.cost),
+            recalled: other.recalled,
+        }
+    }
 }
 
 impl Answer {
     fn new(said: Said) -> Self {
         let exit_code = if matches!(said, Said::Failed(..)) { -1 } else { 0 };
-        Self { said, exit_code, stderr: String::new() }
+        Self { said, exit_code, stderr: String::new(), spent: Spent::default() }
     }
 
     fn fault(fault: Fault) -> Self {
@@ -77,6 +102,14 @@ pub(crate) fn read(reply: Reply, event: Event, hook: &Hook) -> Answer {
         }
         Reply::Direct(None) => Answer::new(Said::Nothing),
         Reply::Direct(Some(output)) => checked(Decoded { output, wrong: WrongWords::default() }, event, hook),
+        Reply::Judged(judgement) => {
+            let Judgement { answer, usage, cost, recalled } = *judgement;
+            let answer = match answer {
+                Ok(output) => read(Reply::Direct(output), event, hook),
+                Err(error) => Answer::failed(error),
+            };
+            Answer { spent: Spent { usage, cost, recalled }, ..answer }
+        }
         Reply::Process { stdout, stderr, exit_code } if let Some(dialect) = &hook.dialect => {
             let said = dialect.read_reply(event, &Printed { stdout: &stdout, stderr: &stderr, exit_code });
             let answer = Answer::new(said);

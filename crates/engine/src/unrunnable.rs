@@ -18,7 +18,11 @@ impl Unrunnable {
             BuildCause::UnknownType(_) => FailureKind::UnknownType,
             _ => FailureKind::HandlerError,
         };
-        Self { error: HandlerError::new(kind, cause.to_string()) }
+        Self::failing(HandlerError::new(kind, cause.to_string()))
+    }
+
+    pub(crate) fn failing(error: HandlerError) -> Self {
+        Self { error }
     }
 
     /// For a hook that must not run.

@@ -31,5 +31,5 @@ pub use profile::Profile;
 pub use segment::{Before, Segment, SegmentKind};
 pub use trace::{Recorder, Trace};
 pub use verdict::{
-    Decision, FailureKind, ModelOutput, Notice, Outcome, OutcomeKind, Refusal, Rewritten, Verb, Verdict,
+    Decision, FailureKind, ModelOutput, Notice, Outcome, OutcomeKind, Refusal, Rewritten, TokenUsage, Verb, Verdict,
 };

@@ -109,6 +109,12 @@ pub enum FailureKind {
     Redirected,
     /// A webhook answered with a status that is no success.
     BadStatus,
+    /// The template of a prompt cannot be read.
+    TemplateParse,
+    /// The template of a prompt names what this event does not have.
+    TemplateRender,
+    /// Nobody registered the shape of a model's reply.
+    UnknownSchema,
     /// It is not in force: its content is not what was approved, or it is required and not there.
     NotTrusted,
     /// The rewrite cannot be made.
@@ -134,6 +140,15 @@ pub enum OutcomeKind {
     Blocked,
     /// It failed.
     Failed(FailureKind),
+}
+
+/// Tokens that a model judge used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+pub struct TokenUsage {
+    /// Tokens of the question.
+    pub input_tokens: u64,
+    /// Tokens of the answer.
+    pub output_tokens: u64,
 }
 
 /// The record of one hook that ran.
@@ -165,6 +180,12 @@ pub struct Outcome {
     /// The last bytes it wrote to stderr.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub stderr: String,
+    /// The tokens of a model judge, where its server counts them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub usage: Option<TokenUsage>,
+    /// What its model call cost, in the currency of the configured prices; absent is unpriced, 0 is free.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cost: Option<f64>,
 }
 
 fn profile_name<S: serde::Serializer>(profile: &Profile, serializer: S) -> Result<S::Ok, S::Error> {

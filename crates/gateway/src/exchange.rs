@@ -19,7 +19,7 @@ use crate::completed::complete;
 use crate::config::{Door, UpstreamKind};
 use crate::paths::{self, Class, Found};
 use crate::request_id::{self, RequestId};
-use crate::state::State;
+use crate::state::{self, State};
 use crate::upstream::{Http, Target, Upstream};
 use crate::worker::Worker;
 use crate::{forward, gather, guarded, headers, origin, refuse};
@@ -105,7 +105,7 @@ impl Exchange {
             let text = self.worker.shared.metrics.text();
             return Ok(own("application/openmetrics-text; version=1.0.0; charset=utf-8", text));
         }
-        if parts.headers.get_all(VIA).iter().any(|via| self.is_own(via)) {
+        if parts.headers.get_all(VIA).iter().any(is_own) {
             return Err(Refusal::new(ErrorKind::Loop));
         }
         let target = self.place(&parts)?;
@@ -121,11 +121,6 @@ impl Exchange {
             }
             _ => Box::pin(self.pass(target, parts, body)).await,
         }
-    }
-
-    fn is_own(&self, via: &HeaderValue) -> bool {
-        let own = self.worker.shared.via.as_bytes();
-        via.as_bytes().split(|byte| *byte == b',').any(|hop| hop.trim_ascii() == own)
     }
 
     /// The target that the upstream gets, if the path table lets the request in. Sets the path that hooks see.
@@ -213,7 +208,7 @@ impl Exchange {
         let response = match &upstream.target {
             Target::Replay(replay) => Box::pin(replay.answer(self.path, &parts, target.path(), body)).await?,
             Target::Http(http) => {
-                headers::for_upstream(&mut parts.headers, upstream, http, &self.worker.shared.via);
+                headers::for_upstream(&mut parts.headers, upstream, http, state::via());
                 parts.uri = http.target(target).into();
                 parts.version = http::Version::HTTP_11;
                 parts.extensions.clear();
@@ -271,4 +266,10 @@ fn model_of(body: &[u8]) -> Option<String> {
         model: Option<String>,
     }
     serde_json::from_slice::<Named>(body).ok()?.model
+}
+
+/// Whether this process is one of the hops.
+fn is_own(via: &HeaderValue) -> bool {
+    let own = state::via().as_bytes();
+    via.as_bytes().split(|byte| *byte == b',').any(|hop| hop.trim_ascii() == own)
 }

@@ -15,6 +15,8 @@ use gatehook_inference::Ending;
 use serde_json::{Value, json};
 
 use crate::config::{Config, Door, KeyConfig, KeySecret, Limits, Secret, Streams, UpstreamConfig, UpstreamKind};
+pub use crate::models::settings::MODEL;
+use crate::models::{self, ModelConfig};
 use crate::upstream::{Upstream, UpstreamError};
 
 /// The kinds of upstreams by their names.
@@ -26,7 +28,7 @@ pub const DOOR: [(&str, Door); 2] = [("pass", Door::Pass), ("closed", Door::Clos
 /// Ends of refused streams by their names.
 pub const ON_BLOCK: [(&str, Ending); 2] = [("refusal", Ending::Refusal), ("content_filter", Ending::ContentFilter)];
 
-const KIND_WORDS: &[&str] = &words(&KIND);
+pub(crate) const KIND_WORDS: &[&str] = &words(&KIND);
 const DOOR_WORDS: &[&str] = &words(&DOOR);
 const ON_BLOCK_WORDS: &[&str] = &words(&ON_BLOCK);
 
@@ -39,6 +41,7 @@ pub const FILE: &[Field] = &[
         Shape::Any,
         "Keys that callers present, by name; none lets everyone in who reaches the address.",
     ),
+    Field::new("models", Shape::Any, "Models that judge for hooks of `type: model`, by name, as in `ollama/*`."),
     Field::new("limits", Shape::Table(LIMITS), "What is waited for, and how much is held."),
     Field::new("streams", Shape::Table(STREAMS), "How a streamed answer is sent while hooks look at it."),
     Field::new("management", Shape::Word(DOOR_WORDS), "Pulling, pushing, creating, copying and deleting models.")
@@ -106,6 +109,7 @@ pub struct Settings {
     hosts: Option<Vec<String>>,
     upstreams: Option<Vec<UpstreamConfig>>,
     keys: Option<Vec<KeyConfig>>,
+    models: Option<Vec<ModelConfig>>,
     limits: Option<Limits>,
     streams: Option<Streams>,
     management: Option<Door>,
@@ -138,7 +142,7 @@ pub fn schema() -> Value {
         (schema.get_mut("properties").and_then(Value::as_object_mut), own.get("properties").and_then(Value::as_object))
     {
         all.extend(own.clone());
-        for (name, fields) in [("upstreams", UPSTREAM), ("keys", KEY)] {
+        for (name, fields) in [("upstreams", UPSTREAM), ("keys", KEY), ("models", MODEL)] {
             if let Some(section) = all.get_mut(name).and_then(Value::as_object_mut) {
                 section.insert("type".to_owned(), json!("object"));
                 section.insert("additionalProperties".to_owned(), engine_schema::section(fields));
@@ -165,6 +169,10 @@ impl Settings {
                 let sections = root.named_sections("keys", KEY);
                 sections.iter().filter_map(|(name, section)| key(name, section, options)).collect()
             }),
+            models: root.node("models").map(|_| {
+                let sections = root.named_sections("models", MODEL);
+                sections.iter().filter_map(|(name, section)| models::settings::model(name, section, options)).collect()
+            }),
             limits: limits.as_ref().map(read_limits),
             streams: root.section("streams", STREAMS).as_ref().map(read_streams),
             management: root.choice("management", &DOOR),
@@ -183,6 +191,7 @@ impl Settings {
             hosts: self.hosts.or(weaker.hosts),
             upstreams: self.upstreams.or(weaker.upstreams),
             keys: self.keys.or(weaker.keys),
+            models: self.models.or(weaker.models),
             limits: self.limits.or(weaker.limits),
             streams: self.streams.or(weaker.streams),
             management: self.management.or(weaker.management),
@@ -194,6 +203,11 @@ impl Settings {
     /// Whether a file names upstreams.
     pub fn names_upstreams(&self) -> bool {
         self.upstreams.as_ref().is_some_and(|upstreams| !upstreams.is_empty())
+    }
+
+    /// The models that judge.
+    pub fn models(&self) -> &[ModelConfig] {
+        self.models.as_deref().unwrap_or_default()
     }
 
     /// Puts these settings into `config`.
@@ -293,7 +307,7 @@ fn at_fault(error: &UpstreamError, section: &Section<'_>) -> (&'static str, Opti
 }
 
 /// A value as written, or the variable that `${env.NAME}` names.
-fn variable(section: &Section<'_>, written: &str, options: &ReadOptions<'_>) -> Option<String> {
+pub(crate) fn variable(section: &Section<'_>, written: &str, options: &ReadOptions<'_>) -> Option<String> {
     section.context.diagnostics.conceal(section.place("api_key"));
     let Some(name) = written.strip_prefix("${env.").and_then(|rest| rest.strip_suffix('}')) else {
         return Some(written.to_owned());

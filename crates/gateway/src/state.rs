@@ -1,7 +1,7 @@
 //! What is in force: a configuration, checked, and what all threads share beside it.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, LazyLock};
 
 use arc_swap::ArcSwap;
 use gatehook_guard::{Guard, Refusal};
@@ -68,20 +68,21 @@ pub(crate) struct Shared {
     pub(crate) state: ArcSwap<State>,
     pub(crate) metrics: Metrics,
     pub(crate) bodies: Budget,
-    /// How the gateway names itself to upstreams: one name for each process, so that only its own requests are loops.
-    pub(crate) via: HeaderValue,
 }
 
 impl Shared {
     pub(crate) fn new(state: State) -> Self {
-        let via = format!("1.1 gatehook-{:016x}", fastrand::u64(..));
-        Self {
-            state: ArcSwap::from_pointee(state),
-            metrics: Metrics::new(),
-            bodies: Budget::default(),
-            via: HeaderValue::from_str(&via).unwrap_or(HeaderValue::from_static("1.1 gatehook")),
-        }
+        Self { state: ArcSwap::from_pointee(state), metrics: Metrics::new(), bodies: Budget::default() }
     }
+}
+
+/// How this process names itself to whom it calls: its own requests, and no others, are loops.
+pub(crate) fn via() -> &'static HeaderValue {
+    static VIA: LazyLock<HeaderValue> = LazyLock::new(|| {
+        let via = format!("1.1 gatehook-{:016x}", fastrand::u64(..));
+        HeaderValue::from_str(&via).unwrap_or(HeaderValue::from_static("1.1 gatehook"))
+    });
+    &VIA
 }
 
 /// How many bytes are held at one time: of bodies, and for reading them.

@@ -28,6 +28,11 @@ impl Rule {
         self.name
     }
 
+    /// The literals that it is found by; `^` and `$` stand for the ends of a name.
+    pub fn literals(&self) -> impl Iterator<Item = &'static str> {
+        self.literals.iter().copied()
+    }
+
     /// Also asks that `min..=max` bytes of `class` stand directly before the literal; they belong to the secret.
     pub(crate) const fn after(mut self, class: fn(u8) -> bool, min: usize, max: usize) -> Self {
         self.lead = Some(Lead { class, min, max });

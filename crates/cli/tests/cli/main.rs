@@ -5,7 +5,9 @@
 mod check;
 mod demo;
 mod dialects;
+mod judging;
 mod list;
+mod living;
 mod misbehaving;
 mod output;
 mod pages;

@@ -11,16 +11,16 @@ use serde_json::Value;
 use crate::support::{Home, Ran, Serve, ran};
 
 /// A fenced block of a page.
-struct Block {
-    language: String,
-    text: String,
+pub(crate) struct Block {
+    pub(crate) language: String,
+    pub(crate) text: String,
 }
 
-fn root() -> PathBuf {
+pub(crate) fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-fn blocks(page: &Path) -> Vec<Block> {
+pub(crate) fn blocks(page: &Path) -> Vec<Block> {
     let text = std::fs::read_to_string(page).unwrap();
     let mut blocks = Vec::new();
     let mut lines = text.lines();

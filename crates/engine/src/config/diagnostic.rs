@@ -99,6 +99,10 @@ kinds! {
     InvalidPattern = "invalid_pattern";
     /// The program of a command without a shell is nowhere.
     ProgramNotFound = "program_not_found";
+    /// A prompt that is no template.
+    InvalidTemplate = "invalid_template";
+    /// No shape of a reply has this name.
+    UnknownSchema = "unknown_schema";
     /// A variable of the environment is not set.
     MissingVariable = "missing_variable";
     /// A file that a value is read from is missing, too large or out of bounds.

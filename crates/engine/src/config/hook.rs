@@ -11,7 +11,7 @@ use super::DiagnosticKind as Kind;
 use super::draft::{Draft, types};
 use super::fields::{BUILTIN, COMMAND, MODEL, ON_ERROR, PYTHON, WEBHOOK, WORKER};
 use super::hooks::{ReadOptions, pattern_help, place_within};
-use super::{CONDITIONS, duration, pattern, program, reference, suggest, webhook};
+use super::{CONDITIONS, duration, model, pattern, program, reference, suggest, webhook};
 use crate::definition::{
     CommandDefinition, Condition, EnvPolicy, HandlerDefinition, HookDefinition, OnError, Origin, Patch,
     PythonDefinition, WorkerDefinition,
@@ -133,11 +133,7 @@ fn handler(event: Event, draft: &Draft<'_>, options: &ReadOptions<'_>) -> Option
         WORKER if is_ours(draft.profile) => command(draft, options).map(|command| worker(draft, command)),
         PYTHON if is_ours(draft.profile) => python(draft),
         BUILTIN => builtin(draft, options),
-        MODEL => {
-            let model = required(draft, "model", draft.model, Kind::ModelRequired, "a model hook needs a `model`");
-            let prompt = required(draft, "prompt", draft.prompt, Kind::PromptRequired, "a model hook needs a `prompt`");
-            model.and(prompt).map(|_| other(draft, kind))
-        }
+        MODEL => model::read(event, draft, options),
         WEBHOOK if is_ours(draft.profile) => webhook::read(event, draft, options),
         kind if draft.is_custom(options) || !options.validate => Some(other(draft, kind)),
         kind => {
@@ -150,7 +146,7 @@ fn handler(event: Event, draft: &Draft<'_>, options: &ReadOptions<'_>) -> Option
 }
 
 /// Whether hooks of this profile stand in our own files as native ones do.
-fn is_ours(profile: Profile) -> bool {
+pub(super) fn is_ours(profile: Profile) -> bool {
     profile == Profile::Native || profile.spec().is_foreign
 }
 
@@ -182,8 +178,9 @@ fn other(draft: &Draft<'_>, kind: &str) -> HandlerDefinition {
 /// What tells a docker-agent hook apart though its type does not read it.
 fn ignored(draft: &Draft<'_>) -> Map<String, Json> {
     match draft.kind {
-        Some(COMMAND | BUILTIN) if draft.profile != Profile::Native => {
-            let mut ignored = fields(draft, |name| !COMMON.contains(&name) && !matches!(name, "command" | "args"));
+        Some(kind @ (COMMAND | BUILTIN | MODEL)) if draft.profile != Profile::Native => {
+            let own: &[&str] = if kind == MODEL { &["model", "prompt", "schema"] } else { &["command", "args"] };
+            let mut ignored = fields(draft, |name| !COMMON.contains(&name) && !own.contains(&name));
             // Empty and absent are the same.
             ignored.retain(|_, value| !value.is_null() && value != "");
             // Hooks are told apart by what is written, not by what a variable holds today.

@@ -35,6 +35,8 @@ pub struct ReadOptions<'a> {
     pub types: &'a [&'a str],
     /// The names of all builtins; `None` checks none.
     pub builtins: Option<&'a [&'a str]>,
+    /// The names of all shapes of replies; `None` checks none.
+    pub schemas: Option<&'a [&'a str]>,
     /// Keys that a file may have at its top and that somebody else reads.
     pub sections: &'a [&'a str],
     /// What hooks leave out; a file's `defaults` go before it.
@@ -68,6 +70,7 @@ impl Default for ReadOptions<'_> {
             env: &NO_ENVIRONMENT,
             types: &[],
             builtins: None,
+            schemas: None,
             sections: &[],
             defaults: Defaults::default(),
             validate: true,
@@ -351,5 +354,15 @@ pub(crate) fn place_within(document: &Document, place: &Range<usize>, text: &str
         // As it is, or in quotes.
         Some(at) if spelled.len() - text.len() <= 2 => place.start + at + part.start..place.start + at + part.end,
         _ => place.clone(),
+    }
+}
+
+/// The rest of the line at a place in a text of several lines; the whole text where it is spelled otherwise.
+pub(crate) fn place_in_lines(document: &Document, place: &Range<usize>, text: &str, offset: usize) -> Range<usize> {
+    let start = text.get(..offset).and_then(|before| before.rfind('\n')).map_or(0, |end| end + 1);
+    let line = text.get(start..).and_then(|rest| rest.lines().next()).unwrap_or_default();
+    match document.text_at(place).find(line) {
+        Some(at) => place.start + at + offset - start..place.start + at + line.len().max(offset - start),
+        None => place.clone(),
     }
 }

@@ -56,6 +56,7 @@ mod foreign;
 mod hook;
 mod hooks;
 mod json;
+mod model;
 mod ollama;
 pub mod ollama_cli;
 pub mod ollm;

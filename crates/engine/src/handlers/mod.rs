@@ -1,8 +1,9 @@
-//! What runs hooks outside of the engine: processes for one event or for many, Python functions, HTTP requests.
+//! What runs hooks outside of the engine: processes for one event or for many, Python functions, HTTP requests, models.
 //!
 //! A type of its own has a folder here, with one [`HandlerFactory`].
 
 pub mod command;
+pub mod model;
 pub mod python;
 pub mod webhook;
 pub mod worker;
@@ -30,7 +31,7 @@ pub(crate) fn register(types: &mut BTreeMap<String, Arc<dyn HandlerFactory>>) {
 }
 
 /// Waits for a reason to stop: the caller's, or the deadline. Cancel safe.
-async fn stopped(cancel: &CancellationToken, deadline: Instant) -> FailureKind {
+pub(crate) async fn stopped(cancel: &CancellationToken, deadline: Instant) -> FailureKind {
     if deadline <= Instant::now() && !cancel.is_cancelled() {
         return FailureKind::Timeout; // A timer would fire a tick later.
     }

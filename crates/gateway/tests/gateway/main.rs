@@ -10,6 +10,7 @@ mod faults;
 mod feed;
 mod frames;
 mod holes;
+mod judges;
 mod leaks;
 mod life;
 mod passing;

@@ -80,7 +80,7 @@ impl Hook {
             Reply::Process { stdout, stderr, exit_code } => {
                 (String::from_utf8_lossy(&stdout).into_owned(), stderr, exit_code)
             }
-            Reply::Direct(_) => panic!("a command gives no direct reply"),
+            other => panic!("a command gives no {other:?}"),
         }
     }
 

@@ -56,8 +56,8 @@ def is_project(path):
 
 
 def finder(path):
-    if not is_project(path or "."):
-        raise ImportError
+    if not (os.path.isdir(path or ".") and is_project(path or ".")):
+        raise ImportError("no folder of the project")
     return FileFinder(path or ".", (Source, SOURCE_SUFFIXES))
 
 

@@ -67,7 +67,7 @@ fn read(contract: Contract, parameters: &Value, event: Event, reply: &Value) -> 
     let body = Bytes::from(reply.to_string());
     match agreement(contract, parameters).read(event, &input(event), 200, &body) {
         Ok(Reply::Direct(output)) => Ok(output.unwrap_or_default()),
-        Ok(Reply::Process { .. }) => panic!("{reply}"),
+        Ok(_) => panic!("{reply}"),
         Err(error) => Err(error.kind),
     }
 }

@@ -20,7 +20,7 @@ fn read_as(rules: &ReplyRules, event: Event, status: u16, reply: &Value) -> Stri
     let read = with(&Value::Null, rules.clone()).read(event, &input(event), status, &body);
     told(read.map_err(|error| error.kind).map(|reply| match reply {
         Reply::Direct(output) => output.unwrap_or_default(),
-        Reply::Process { .. } => panic!("{reply:?}"),
+        _ => panic!("{reply:?}"),
     }))
 }
 

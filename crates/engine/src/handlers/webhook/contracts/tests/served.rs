@@ -34,6 +34,7 @@ async fn run(webhook: WebhookDefinition, source: Source, event: Event) -> Result
     match handler.run(call).await {
         Ok(Reply::Direct(output)) => Ok(output.unwrap_or_default()),
         Ok(Reply::Process { stdout, .. }) => Ok(serde_json::from_slice(&stdout).unwrap()),
+        Ok(other) => panic!("{other:?}"),
         Err(error) => Err(error.kind),
     }
 }
