@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use crate::catalogue::Event;
 use crate::input::Input;
-use crate::verdict::{Outcome, Rewritten, Verb, Verdict};
+use crate::verdict::{Outcome, Rewritten, TokenUsage, Verb, Verdict};
 
 /// One dispatch, as the engine saw it. What can be large is shared with the host.
 #[derive(Debug, Clone, PartialEq)]
@@ -113,7 +113,7 @@ pub struct Recorded {
 }
 
 /// What one hook did, as it was kept.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct RecordedOutcome {
     /// Its display name.
     pub hook: String,
@@ -137,6 +137,10 @@ pub struct RecordedOutcome {
     pub reason: String,
     /// The last bytes it wrote to stderr.
     pub stderr: String,
+    /// The tokens of a model judge, where its server counts them.
+    pub usage: Option<TokenUsage>,
+    /// What its model call cost; absent is unpriced.
+    pub cost: Option<f64>,
 }
 
 /// Which traces are wanted; an absent field wants all.
@@ -166,7 +170,7 @@ impl Default for Query {
 }
 
 /// What one hook did over a time. Runs that were not run, because the hook had judged it all before, do not count.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct HookStats {
     /// The event's name.
     pub event: String,
@@ -188,6 +192,8 @@ pub struct HookStats {
     pub p99: Duration,
     /// The longest.
     pub max: Duration,
+    /// What its model calls cost together; absent where none had a price.
+    pub cost: Option<f64>,
 }
 
 /// What was remembered.

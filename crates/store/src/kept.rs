@@ -145,28 +145,36 @@ impl Keeping {
         Value::Array(items.iter().skip(first).map(|item| self.value(None, item)).collect())
     }
 
-    /// A text without secrets. What is none by itself may be one by its name, as in `"password": "…"`.
+    /// A text without secrets.
     fn string(&mut self, name: Option<&str>, text: &str, is_over: bool) -> String {
         let head = settled(text, self.text, is_over);
-        let (left, mut kept) = (text.len() - head.len(), head.to_owned());
+        let mut kept = head.to_owned();
         let found = redact_in_place(&mut kept);
-        if found == 0 && NAMED.contains(&kept.len()) && !kept.contains(char::is_whitespace) {
-            if let Some(name) = name {
-                let mut named = format!("{name}={kept}");
-                if redact_in_place(&mut named) > 0 {
-                    self.secrets += 1;
-                    kept =
-                        named.strip_prefix(name).and_then(|rest| rest.strip_prefix('=')).unwrap_or(MARKER).to_owned();
-                }
-            }
-        }
         self.secrets = self.secrets.saturating_add(i64::try_from(found).unwrap_or(i64::MAX));
+        if let Some(clean) = name.filter(|_| found == 0).and_then(|name| named(name, &kept)) {
+            self.secrets += 1;
+            kept = clean;
+        }
+        let left = text.len() - head.len();
         if left > 0 {
             self.cut = true;
             kept.push_str(&format!("… [{left} bytes left out]"));
         }
         kept
     }
+}
+
+/// What is kept of a value that is a secret by its name alone, as in `"password": "…"`.
+fn named(name: &str, value: &str) -> Option<String> {
+    if !NAMED.contains(&value.len()) || value.contains(char::is_whitespace) {
+        return None;
+    }
+    let mut named = format!("{name}={value}");
+    if redact_in_place(&mut named) == 0 {
+        return None;
+    }
+    let rest = named.strip_prefix(name).and_then(|rest| rest.strip_prefix('='));
+    Some(rest.unwrap_or(MARKER).to_owned())
 }
 
 #[cfg(test)]

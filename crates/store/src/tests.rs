@@ -7,7 +7,8 @@ use std::time::{Duration, SystemTime};
 
 use gatehook_events::trace::{Fault, Query, Recorded, TraceError, Traces};
 use gatehook_events::{
-    Event, FailureKind, Input, ModelOutput, Outcome, OutcomeKind, Profile, Recorder, Rewritten, Trace, Verb, Verdict,
+    Event, FailureKind, Input, ModelOutput, Outcome, OutcomeKind, Profile, Recorder, Rewritten, TokenUsage, Trace,
+    Verb, Verdict,
 };
 use rusqlite::Connection;
 use tempfile::TempDir;
@@ -43,6 +44,8 @@ fn outcome(hook: &str, kind: OutcomeKind, millis: u64) -> Outcome {
         recalled: false,
         reason: String::new(),
         stderr: String::new(),
+        usage: None,
+        cost: None,
     }
 }
 
@@ -90,6 +93,8 @@ fn a_dispatch_is_kept_as_it_was() {
                 exit_code: 2,
                 reason: "too dangerous".into(),
                 verb: Verb::Deny,
+                usage: Some(TokenUsage { input_tokens: 12, output_tokens: 3 }),
+                cost: Some(0.25),
                 ..outcome("guard", OutcomeKind::Blocked, 12)
             },
             Outcome {
@@ -117,6 +122,13 @@ fn a_dispatch_is_kept_as_it_was() {
     assert_eq!(said, [("guard", "blocked", None, 2), ("slow", "failed", Some("timeout"), -1)]);
     assert_eq!((&*outcomes[0].reason, &*outcomes[1].stderr), ("too dangerous", "token [REDACTED]"));
     assert_eq!(outcomes[1].duration, Duration::from_millis(100));
+    let used = Some(TokenUsage { input_tokens: 12, output_tokens: 3 });
+    assert_eq!(
+        [(outcomes[0].usage, outcomes[0].cost), (outcomes[1].usage, outcomes[1].cost)],
+        [(used, Some(0.25)), (None, None)]
+    );
+    let costs: Vec<_> = reader(&path).stats(None).unwrap().iter().map(|hook| hook.cost).collect();
+    assert_eq!(costs, [Some(0.25), None]);
     assert!(reader(&path).trace(2).unwrap().is_none());
 }
 

@@ -56,7 +56,7 @@ pub(crate) fn run(args: &ServeArgs, verbose: u8, printer: &mut Printer) -> Resul
         let signals = Signals::new()?;
         let handle = Gateway::start(serving.config.clone())?;
         announce(&handle, &serving);
-        let Serving { executor, config } = serving;
+        let Serving { executor, config, .. } = serving;
         // It would keep this configuration's workers when another one is in force.
         drop(config);
         let running = Running { handle, executor, sources: &sources, watch, old: JoinSet::new() };

@@ -24,7 +24,8 @@ pub(crate) fn run(args: &StatsArgs, env: &BTreeMap<String, String>, printer: &mu
         printer.json(&stats.iter().map(json).collect::<Vec<_>>())?;
         return Ok(Exit::Done);
     }
-    let mut table = Table::new(&["EVENT", "HOOK", "TYPE", "RUNS", "FAILURES", "BLOCKS", "P50", "P95", "P99", "MAX"]);
+    let mut table =
+        Table::new(&["EVENT", "HOOK", "TYPE", "RUNS", "FAILURES", "BLOCKS", "P50", "P95", "P99", "MAX", "COST"]);
     for hook in &stats {
         table.row([
             hook.event.clone(),
@@ -37,6 +38,7 @@ pub(crate) fn run(args: &StatsArgs, env: &BTreeMap<String, String>, printer: &mu
             millis(hook.p95),
             millis(hook.p99),
             millis(hook.max),
+            hook.cost.map(|cost| format!("{cost:.4}")).unwrap_or_default(),
         ]);
     }
     printer.text(&table)?;
@@ -47,6 +49,6 @@ fn json(hook: &HookStats) -> Value {
     json!({
         "event": hook.event, "name": hook.hook, "type": hook.handler, "runs": hook.runs, "failures": hook.failures,
         "blocks": hook.blocks, "p50_us": micros(hook.p50), "p95_us": micros(hook.p95), "p99_us": micros(hook.p99),
-        "max_us": micros(hook.max),
+        "max_us": micros(hook.max), "cost": hook.cost,
     })
 }

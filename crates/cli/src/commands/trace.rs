@@ -174,7 +174,7 @@ pub(super) fn json(trace: &Recorded) -> Value {
             "name": outcome.hook, "type": outcome.handler, "profile": outcome.profile, "order": order,
             "duration_us": micros(outcome.duration), "exit_code": outcome.exit_code, "kind": outcome.kind,
             "failure": outcome.failure, "verb": outcome.verb, "recalled": outcome.recalled, "reason": outcome.reason,
-            "stderr": outcome.stderr,
+            "stderr": outcome.stderr, "usage": outcome.usage, "cost": outcome.cost,
         })
     });
     json!({

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::SystemTime;
 
 use gatehook_events::trace::{HookStats, RecordedOutcome};
-use gatehook_events::{Outcome, OutcomeKind};
+use gatehook_events::{Outcome, OutcomeKind, TokenUsage};
 use rusqlite::{Connection, Result, Row, params};
 
 use super::{duration, micros, millis};
@@ -26,6 +26,9 @@ pub(crate) const CREATE: &str = "
         recalled    INTEGER NOT NULL,
         reason      TEXT NOT NULL,
         stderr      TEXT NOT NULL,
+        tokens_in   INTEGER,
+        tokens_out  INTEGER,
+        cost        REAL,
         PRIMARY KEY (trace, place)
     ) STRICT, WITHOUT ROWID;
     CREATE INDEX outcomes_hook ON outcomes (hook, trace);
@@ -33,8 +36,8 @@ pub(crate) const CREATE: &str = "
 
 const INSERT: &str = "
     INSERT INTO outcomes (trace, place, hook, handler, profile, duration_us, exit_code, kind, failure, verb, recalled,
-        reason, stderr)
-    VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)";
+        reason, stderr, tokens_in, tokens_out, cost)
+    VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16)";
 
 /// Whether this is the outcome of a hook that failed.
 pub(crate) fn has_failed(outcome: &Outcome) -> bool {
@@ -64,6 +67,9 @@ pub(crate) fn insert(connection: &Connection, trace: i64, outcomes: &[Outcome]) 
             outcome.recalled,
             kept::text(&outcome.reason),
             kept::text(&outcome.stderr),
+            outcome.usage.map(|usage| whole(usage.input_tokens)),
+            outcome.usage.map(|usage| whole(usage.output_tokens)),
+            outcome.cost,
         ])?;
     }
     Ok(())
@@ -71,12 +77,17 @@ pub(crate) fn insert(connection: &Connection, trace: i64, outcomes: &[Outcome]) 
 
 /// The rows of a trace, in their order.
 pub(crate) fn of(connection: &Connection, trace: i64) -> Result<Vec<RecordedOutcome>> {
-    let sql = "SELECT hook, handler, profile, duration_us, exit_code, kind, failure, verb, recalled, reason, stderr \
-               FROM outcomes WHERE trace = ?1 ORDER BY place";
+    let sql = "SELECT hook, handler, profile, duration_us, exit_code, kind, failure, verb, recalled, reason, stderr, \
+               tokens_in, tokens_out, cost FROM outcomes WHERE trace = ?1 ORDER BY place";
     connection.prepare_cached(sql)?.query_map([trace], read)?.collect()
 }
 
 fn read(row: &Row<'_>) -> Result<RecordedOutcome> {
+    let count = |at: usize| {
+        Ok::<_, rusqlite::Error>(row.get::<_, Option<i64>>(at)?.map(|count| u64::try_from(count).unwrap_or(0)))
+    };
+    let usage =
+        count(11)?.zip(count(12)?).map(|(input_tokens, output_tokens)| TokenUsage { input_tokens, output_tokens });
     Ok(RecordedOutcome {
         hook: row.get(0)?,
         handler: row.get(1)?,
@@ -89,7 +100,13 @@ fn read(row: &Row<'_>) -> Result<RecordedOutcome> {
         recalled: row.get(8)?,
         reason: row.get(9)?,
         stderr: row.get(10)?,
+        usage,
+        cost: row.get(13)?,
     })
+}
+
+fn whole(count: u64) -> i64 {
+    i64::try_from(count).unwrap_or(i64::MAX)
 }
 
 /// What became of the runs of one hook.
@@ -98,11 +115,12 @@ struct Runs {
     durations: Vec<i64>,
     failures: u64,
     blocks: u64,
+    cost: Option<f64>,
 }
 
 /// Every hook that ran, by event and name.
 pub(crate) fn stats(connection: &Connection, since: Option<SystemTime>) -> Result<Vec<HookStats>> {
-    let sql = "SELECT event, hook, handler, outcomes.duration_us, kind FROM traces JOIN outcomes ON trace = traces.id \
+    let sql = "SELECT event, hook, handler, outcomes.duration_us, kind, cost FROM traces JOIN outcomes ON trace = traces.id \
                WHERE time_ms >= ?1 AND NOT recalled";
     let mut select = connection.prepare_cached(sql)?;
     let mut rows = select.query([since.map_or(i64::MIN, millis)])?;
@@ -110,6 +128,9 @@ pub(crate) fn stats(connection: &Connection, since: Option<SystemTime>) -> Resul
     while let Some(row) = rows.next()? {
         let runs = hooks.entry([row.get(0)?, row.get(1)?, row.get(2)?]).or_default();
         runs.durations.push(row.get(3)?);
+        if let Some(cost) = row.get::<_, Option<f64>>(5)? {
+            runs.cost = Some(runs.cost.unwrap_or(0.0) + cost);
+        }
         match row.get_ref(4)?.as_str() {
             Ok("failed") => runs.failures += 1,
             Ok("blocked") => runs.blocks += 1,
@@ -133,6 +154,7 @@ impl Runs {
             p95: self.percentile(95),
             p99: self.percentile(99),
             max: self.percentile(100),
+            cost: self.cost,
         }
     }
 
