@@ -1,6 +1,8 @@
 //! The guards of docs/cookbook.md, each in a folder of its own, run as the page shows them: a comment behind a command
 //! is its exit code, or an answer's status, and a text that it prints.
 
+use std::process::Stdio;
+
 use crate::judging::Ollama;
 use crate::pages::{Block, Running, blocks_of, free_port, name, root, shell};
 use crate::support::{Home, Serve};
@@ -53,7 +55,7 @@ impl Guard {
 struct Stage {
     home: Home,
     serve: Option<Serve>,
-    #[expect(dead_code, reason = "they run until it is dropped")]
+    /// They run until this is dropped.
     programs: Vec<Running>,
 }
 
@@ -67,7 +69,8 @@ impl Stage {
             self.serve = Some(Serve::start(&self.home, &args.split_whitespace().collect::<Vec<_>>()));
         } else if command.starts_with("python3 ") {
             let mut program = self.home.command("/bin/sh");
-            self.programs.push(Running::start(program.args(["-c", &format!("exec {command}")])));
+            program.args(["-c", &format!("exec {command}")]).stderr(Stdio::null());
+            self.programs.push(Running::start(&mut program));
         } else if command.starts_with("curl ") {
             let (status, answer) = self.post(command);
             assert_eq!(status.to_string(), code.trim(), "{line}\n{answer}");

@@ -63,9 +63,12 @@ fn commands(block: &Block) -> Vec<(String, i32)> {
         .collect()
 }
 
-/// Files with keys that a text names.
-fn key_files(text: &str) -> impl Iterator<Item = &str> {
-    text.split([' ', ',', '"']).filter(|word| word.ends_with(".key"))
+/// Files with keys, and scripts of upstreams, that a text names, and something that they may hold.
+fn named_files(text: &str) -> impl Iterator<Item = (&str, &str)> {
+    text.split([' ', ',', '"']).filter_map(|word| match word.strip_prefix("replay:") {
+        Some(script) => Some((script, "[]")).filter(|(script, _)| !script.is_empty()),
+        None => Some((word, "key")).filter(|(word, _)| word.ends_with(".key")),
+    })
 }
 
 /// Python files that a text names as modules.
@@ -255,7 +258,7 @@ fn every_configuration_on_a_page_is_in_order() {
             let Some(extension) = ["yaml", "toml"].into_iter().find(|known| block.language == *known) else { continue };
             let home = Home::new();
             home.file(&format!("snippet.{extension}"), &block.text);
-            key_files(&block.text).for_each(|name| drop(home.file(name, "key")));
+            named_files(&block.text).for_each(|(name, text)| drop(home.file(name, text)));
             python_files(&block.text).for_each(|name| drop(home.file(name, "")));
             let mut command = home.gatehook();
             command.args(["hooks", "check", &format!("snippet.{extension}")]);
