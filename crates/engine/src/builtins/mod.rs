@@ -28,7 +28,7 @@ mod rate_limit;
 mod redact_pii;
 mod redact_secrets;
 mod redaction;
-mod safer_shell;
+pub mod safer_shell;
 mod sessions;
 mod shell;
 pub mod snapshot;

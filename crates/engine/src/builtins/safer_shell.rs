@@ -14,14 +14,15 @@ use gatehook_events::output::HookSpecificOutput;
 use gatehook_events::{Decides, Event, Input, Output, PermissionDecision, Profile};
 use serde_json::{Map, Value};
 
-use self::classify::{Finding, Label, arguments, line};
+pub use self::classify::Label;
+use self::classify::{Finding, arguments, line};
 use super::{Arguments, Judge, Judging};
 use crate::find::Others;
 use crate::handler::{DefinitionError, Handler};
 use crate::registry::BuiltinResult;
 
 /// Fields of a tool's arguments that hold a line or a list of words.
-pub(super) const FIELDS: &[&str] = &["command", "cmd", "script", "commands", "shell_command", "command_line", "argv"];
+pub const FIELDS: &[&str] = &["command", "cmd", "script", "commands", "shell_command", "command_line", "argv"];
 
 /// Tools that run shell lines, where no category says so.
 const TOOLS: &[&str] = &[
@@ -88,8 +89,8 @@ fn policy(name: &str) -> Option<Policy> {
     POLICIES.iter().find_map(|(known, policy)| (*known == name).then_some(*policy))
 }
 
-/// Whether a tool runs what its arguments name.
-pub(super) fn is_shell(name: &str, category: Option<&str>) -> bool {
+/// Whether a tool runs what its arguments name: by its category, else by its name.
+pub fn is_shell(name: &str, category: Option<&str>) -> bool {
     category == Some("shell") || TOOLS.iter().any(|known| name.eq_ignore_ascii_case(known))
 }
 
@@ -116,6 +117,28 @@ impl Judge for SaferShell {
         let finding = call_of(name, input.tool_category.as_deref(), given.unwrap_or(&Map::new()));
         Ok(finding.and_then(|finding| self.answer(event, input, &finding)))
     }
+}
+
+/// What a host is told of one call of a shell.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Classified {
+    /// The worst of its commands.
+    pub label: Label,
+    /// `safety_label`, `blast_radius`, `category` and `reason`.
+    pub metadata: BTreeMap<String, String>,
+}
+
+/// What one call would do, by what stands in [`FIELDS`] of its arguments; `None` where it is none of a shell.
+///
+/// ```
+/// use gatehook_engine::builtins::safer_shell::{Label, classify};
+///
+/// let arguments = [("command".to_owned(), "rm -rf /".into())].into_iter().collect();
+/// assert_eq!(classify("bash", None, &arguments).map(|found| found.label), Some(Label::Destructive));
+/// assert_eq!(classify("read_file", None, &arguments), None);
+/// ```
+pub fn classify(tool: &str, category: Option<&str>, arguments: &Map<String, Value>) -> Option<Classified> {
+    call_of(tool, category, arguments).map(|finding| Classified { label: finding.label, metadata: finding.metadata() })
 }
 
 /// What one call would do; `None` where it is none of a shell.

@@ -11,14 +11,18 @@ const DEPTH: usize = 8;
 
 /// From the mildest to the worst.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Label {
+pub enum Label {
+    /// It is known to change nothing.
     Safe,
+    /// Nobody knows.
     Unknown,
+    /// It is known to take something away.
     Destructive,
 }
 
 impl Label {
-    pub(super) fn name(self) -> &'static str {
+    /// As in `safe`.
+    pub fn name(self) -> &'static str {
         match self {
             Self::Safe => "safe",
             Self::Unknown => "unknown",
