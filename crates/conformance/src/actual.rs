@@ -21,6 +21,11 @@ impl Actual {
         Self { fields, outcomes: why.map(str::to_owned).into_iter().collect() }
     }
 
+    /// What happened where there is no verdict to tell it.
+    pub(crate) fn of(facts: Value) -> Self {
+        Self { fields: Map::new(), outcomes: Vec::new() }.with(facts)
+    }
+
     pub(crate) fn new(verdict: Verdict, elapsed: Duration, folder: &Path) -> Result<Self, String> {
         let kinds = |blocks| -> Vec<String> {
             verdict.notices.iter().filter(|notice| notice.blocks == blocks).map(|notice| notice.kind.name()).collect()

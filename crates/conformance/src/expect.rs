@@ -45,7 +45,18 @@ fn check(key: &str, expected: &Value, actual: &Actual) -> (bool, Value) {
         "message_kinds" | "system_message_kinds" => exact_kinds(expected, actual.get(key)),
         "max_ms" => (actual.get("elapsed_ms").as_u64() <= expected.as_u64(), actual.get("elapsed_ms").clone()),
         "min_ms" => (actual.get("elapsed_ms").as_u64() >= expected.as_u64(), actual.get("elapsed_ms").clone()),
-        "results" | "payload" | "payloads" => (covers(expected, actual.get(key)), actual.get(key).clone()),
+        "results" | "payload" | "payloads" | "prompt_metadata" => {
+            (covers(expected, actual.get(key)), actual.get(key).clone())
+        }
+        "dispatched" | "not_dispatched" | "dispatch_counts" => {
+            let found = actual.get("dispatches");
+            let count = |event: &str| found.get(event).and_then(Value::as_u64).unwrap_or_default();
+            let holds = match expected {
+                Value::Object(counts) => counts.iter().all(|(event, times)| times.as_u64() == Some(count(event))),
+                events => parts(events).into_iter().all(|event| (count(event) > 0) == (key == "dispatched")),
+            };
+            (holds, found.clone())
+        }
         "files" => of_files(expected, actual, same),
         "files_contain" => of_files(expected, actual, contains),
         "updated_messages_unchanged_index" => {

@@ -3,10 +3,11 @@
 //! A vector is one line of JSON: hooks, scripts, an event with its input, what a model says to it, and what the verdict
 //! must be. No vector is known by name; `conformance/deviations.toml` lists the rules by which Gatehook differs on
 //! purpose.
-//! [`vector`] reads and runs one ([`contract`] under a foreign contract), [`expect`] compares, [`deviations`] excuses.
+//! [`vector`] reads and runs one ([`contract`] under a foreign contract, [`approval`] a whole tool call), [`expect`] compares, [`deviations`] excuses.
 #![allow(clippy::print_stdout, reason = "the report is this program's output")]
 
 mod actual;
+mod approval;
 mod builtin;
 mod contract;
 mod deviations;

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use gatehook_engine::executor::{BuildCause, BuildError};
-use gatehook_engine::{Executor, HandlerEnv, Options as ExecutorOptions, Registry};
+use gatehook_engine::{Executor, HandlerEnv, HooksConfig, Options as ExecutorOptions, Registry};
 use gatehook_events::{Event, Input, Profile, Verdict};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
@@ -18,7 +18,7 @@ use crate::deviations::Deviations;
 use crate::fixtures::Fixtures;
 use crate::model::FakeModel;
 use crate::report::Report;
-use crate::{builtin, contract, expect, reader};
+use crate::{approval, builtin, contract, expect, reader};
 
 /// How many judging hooks of one dispatch may run at once.
 const SIDE_BY_SIDE: NonZeroUsize = NonZeroUsize::new(32).unwrap();
@@ -82,6 +82,7 @@ pub(crate) async fn run(vector: &Vector, deviations: &Deviations, report: &mut R
             }
         }
         "config" => config(vector, report),
+        "approval" => verdicts(vector, None, deviations, report).await,
         "run" if vector.profile == "documented" => contract(vector, report).await,
         "run" => report.not_run(&format!("run, {}", vector.profile)),
         kind => report.not_run(kind),
@@ -171,6 +172,9 @@ impl Vector {
     }
 
     async fn happened(&self, profile: Profile, fixtures: Option<&Fixtures>) -> Result<Actual, String> {
+        if self.kind == "approval" {
+            return approval::run(self, profile).await;
+        }
         let Some(fixtures) = fixtures else { return self.dispatch(profile).await };
         builtin::prepare(self, profile, fixtures).await?;
         let actual = self.dispatch(profile).await?;
@@ -184,7 +188,7 @@ impl Vector {
             std::fs::create_dir_all(folder.path().join(dir)).map_err(|error| error.to_string())?;
         }
         let Some((event, input)) = self.occasion(profile) else { return Ok(Actual::dispatch_error(None)) };
-        let config = reader::hooks(&self.config, profile, &|text| self.filled(text), &self.opts.env, folder.path())?;
+        let config = self.hooks(profile, folder.path())?;
         // The same on every machine: how many hooks run side by side depends on its processors otherwise.
         let options = ExecutorOptions { max_concurrent_hooks: SIDE_BY_SIDE, ..ExecutorOptions::default() };
         let (env, registry) = (self.surroundings(folder.path()), Registry::with_defaults());
@@ -203,7 +207,12 @@ impl Vector {
         Ok(actual.with(json!({ "rendered_prompt": model.last_prompt() })))
     }
 
-    fn surroundings(&self, folder: &Path) -> HandlerEnv {
+    /// Its hooks, with the scripts they name.
+    pub(crate) fn hooks(&self, profile: Profile, folder: &Path) -> Result<HooksConfig, String> {
+        reader::hooks(&self.config, profile, &|text| self.filled(text), &self.opts.env, folder)
+    }
+
+    pub(crate) fn surroundings(&self, folder: &Path) -> HandlerEnv {
         let mut env: BTreeMap<String, String> = std::env::vars().collect();
         env.insert("SHELL".to_owned(), "/bin/sh".to_owned());
         env.extend(self.opts.env.clone());
