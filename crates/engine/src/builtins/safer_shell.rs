@@ -1,8 +1,8 @@
 //! `safer_shell`: what a shell line would do, before it does it.
 //!
 //! A line is `safe` where every command of it is known to change nothing, `destructive` where one of them is known to
-//! take something away, and `unknown` else. What its commands are is read by [`shell`](super::shell); what they do is
-//! said by the tables of [`commands`].
+//! take something away, and `unknown` else. What its commands are is read by `shell.rs`; what they do is said by
+//! the tables of `commands.rs`.
 
 mod classify;
 mod commands;
