@@ -1,6 +1,7 @@
 //! What the files of foreign contracts have in common: events by their own names, and hooks that leave everything else to
 //! their profile.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use gatehook_events::profile::PROFILES;
@@ -64,13 +65,14 @@ pub(super) fn items<'a>(context: Context<'_>, kind: Kind, path: &str, node: &'a 
 /// A hook of this section.
 pub(super) fn hook(section: &Section<'_>, options: &ReadOptions<'_>, source: Source, what: What) -> HookDefinition {
     let What { name, version, handler, timeout } = what;
-    let policy = if source == Source::Workspace { EnvPolicy::Minimal } else { EnvPolicy::Inherit };
+    let policy = if source.needs_approval() { EnvPolicy::Minimal } else { EnvPolicy::Inherit };
     HookDefinition {
         name,
         version,
         timeout: timeout.or(options.defaults.timeout),
         on_error: options.defaults.on_error,
         env_policy: options.defaults.env_policy.clone().unwrap_or(policy),
+        written: Some(Arc::new(section.node.to_json())),
         origin: Origin {
             source,
             file: options.file.clone(),

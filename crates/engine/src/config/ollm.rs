@@ -216,8 +216,8 @@ fn source(section: &Section<'_>, options: &ReadOptions<'_>) -> Source {
         ("builtin", Source::Managed),
         ("user", Source::User),
         ("workspace", Source::Workspace),
-        ("downloaded", Source::Workspace),
-        ("extension", Source::Workspace),
+        ("downloaded", Source::Downloaded),
+        ("extension", Source::Extension),
     ];
     section.choice("source", &CLAIMS).map_or(options.source, |claimed| options.source.max(claimed))
 }
