@@ -71,6 +71,7 @@ pub(super) fn hook(section: &Section<'_>, options: &ReadOptions<'_>, source: Sou
         version,
         timeout: timeout.or(options.defaults.timeout),
         on_error: options.defaults.on_error,
+        written: Some(Arc::new(section.node.to_json())),
         env_policy: options.defaults.env_policy.clone().unwrap_or(policy),
         written: Some(Arc::new(section.node.to_json())),
         origin: Origin {

@@ -213,7 +213,7 @@ fn check_id(section: &Section<'_>) {
 /// Who answers for it: nobody stronger than who answers for the file, whatever it says itself.
 fn source(section: &Section<'_>, options: &ReadOptions<'_>) -> Source {
     const CLAIMS: [(&str, Source); 5] = [
-        ("builtin", Source::Managed),
+        ("builtin", Source::Builtin),
         ("user", Source::User),
         ("workspace", Source::Workspace),
         ("downloaded", Source::Downloaded),
