@@ -3,8 +3,8 @@
 //!
 //! A text becomes a [`Document`]: one small tree in which each value knows its place. A [`Section`] reads a mapping of
 //! it by a table of [`Field`]s, from which the JSON Schema comes too; other crates read their own parts of a file the
-//! same way. [`read_hooks`] reads the `hooks:` mapping of any [`Profile`]; [`ollama_cli`] and [`ollm`] read the files of
-//! those programs.
+//! same way. [`read_hooks`] reads the `hooks:` mapping of any [`Profile`]; [`docker_agent`], [`ollama_cli`] and [`ollm`]
+//! know the files of those programs.
 //!
 //! ```
 //! use gatehook_engine::config::{self, Format, ReadOptions};
@@ -48,6 +48,7 @@
 
 mod authority;
 mod diagnostic;
+pub mod docker_agent;
 mod document;
 mod draft;
 mod duration;
@@ -55,6 +56,7 @@ pub mod fields;
 mod foreign;
 mod hook;
 mod hooks;
+mod import;
 mod json;
 mod model;
 mod ollama;
@@ -78,6 +80,7 @@ use gatehook_events::Profile;
 pub use diagnostic::{ConfigError, Diagnostic, DiagnosticKind, Diagnostics, MAX_PROBLEMS};
 pub use document::{Document, Format, Key, MAX_BYTES, MAX_DEPTH, MAX_NODES, Node, Value};
 pub use hooks::{Defaults, ReadOptions, read_hooks};
+pub use import::{IMPORT, Import};
 pub use ollama::{OLLAMA_VARIABLES, Variable, ollama_env};
 pub use section::{Context, Field, Section, Shape, words};
 pub use suggest::did_you_mean;
@@ -101,6 +104,12 @@ pub struct File {
     pub required: Vec<Required>,
     /// Settings that nothing else changes.
     pub locked: Vec<String>,
+    /// Files of other systems that it names; whoever reads it reads them.
+    pub imports: Vec<Import>,
+    /// What it says to OLLM's hooks of other files, where it is one of OLLM's.
+    pub ollm: ollm::OllmOptions,
+    /// What somebody should know who believes that all of it is in force, a sentence each.
+    pub notes: Vec<String>,
 }
 
 /// Reads a file that has nothing but hooks.
@@ -140,13 +149,24 @@ pub fn read_file(document: &Document, options: &ReadOptions<'_>, diagnostics: &D
         max_concurrent_hooks: None,
         required: Vec::new(),
         locked: Vec::new(),
+        imports: Vec::new(),
+        ollm: ollm::OllmOptions::default(),
+        notes: Vec::new(),
     };
     if document.root.value == Value::Null {
         return file;
     }
     // The files of foreign programs hold more than hooks, and none of that is ours.
     if options.profile.spec().is_foreign {
-        file.hooks = foreign::read(document, options, diagnostics);
+        (file.hooks, file.ollm) = foreign::read(document, options, diagnostics);
+        return file;
+    }
+    if docker_agent::is_of(options.profile) && docker_agent::is_own(document) {
+        let found = docker_agent::find(context);
+        let hooks = found.hooks.map(|node| read_hooks(document, node, options, diagnostics));
+        file.hooks = hooks.unwrap_or_default();
+        let note = |name: &&str| format!("hooks of the agent `{name}` are not read: a host runs those of one agent");
+        file.notes = found.others.iter().map(note).collect();
         return file;
     }
     let Some(root) = Section::open(context, &document.root, "", fields::FILE) else {
@@ -159,6 +179,7 @@ pub fn read_file(document: &Document, options: &ReadOptions<'_>, diagnostics: &D
     file.max_concurrent_hooks = root.count("max_concurrent_hooks", 1).and_then(NonZeroUsize::new);
     file.required = authority::required(&root, options);
     file.locked = authority::locked(&root, options);
+    file.imports = import::imports(&root, options);
     if let Some(section) = root.section("defaults", fields::DEFAULTS) {
         file.defaults = defaults(&section, &file.defaults);
     }

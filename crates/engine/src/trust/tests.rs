@@ -58,7 +58,7 @@ impl World {
     }
 
     fn approve(&mut self, hook: &str) {
-        let approval = self.judge(hook).approval("2026-01-01T00:00:00Z", "me", &self.ground).unwrap();
+        let approval = self.judge(hook).approval("2026-01-01T00:00:00Z", "me").unwrap();
         let approvals = self.ground.approvals.clone().unwrap();
         self.ground.approvals = Ok(approvals.with(approval));
     }
@@ -262,7 +262,7 @@ fn approvals_that_cannot_be_read_approve_nothing_and_stay_as_they_are() {
     let path = world.folder.path().join("state/trust.json");
     let store = Store::new(path.clone());
     assert_eq!(store.read(), Ok(Approvals::default()));
-    let approval = world.judge(GUARD).approval("2026-01-01T00:00:00Z", "me", &world.ground).unwrap();
+    let approval = world.judge(GUARD).approval("2026-01-01T00:00:00Z", "me").unwrap();
     store.change(|approvals| *approvals = std::mem::take(approvals).with(approval.clone())).unwrap();
     world.ground.approvals = store.read();
     assert!(world.judge(GUARD).standing.is_in_force());
@@ -293,7 +293,7 @@ fn the_store_is_its_owners_alone() {
 fn writers_at_one_time_lose_nothing() {
     let world = World::new(&[("guard.sh", "exit 0")]);
     let store = Store::new(world.folder.path().join("trust.json"));
-    let approval = world.judge(GUARD).approval("2026-01-01T00:00:00Z", "me", &world.ground).unwrap();
+    let approval = world.judge(GUARD).approval("2026-01-01T00:00:00Z", "me").unwrap();
     std::thread::scope(|scope| {
         for writer in 0..8 {
             let (store, approval) = (&store, super::store::Approval { hook: writer.to_string(), ..approval.clone() });
