@@ -30,6 +30,8 @@ pub(crate) struct Sources<'a> {
 pub(crate) struct Serving {
     pub(crate) config: Config,
     pub(crate) executor: Executor,
+    /// What somebody should know who believes that all of every file is in force.
+    pub(crate) notes: Vec<String>,
 }
 
 impl<'a> Sources<'a> {
@@ -70,7 +72,7 @@ impl<'a> Sources<'a> {
         let executor = policy.executor(&self.env)?;
         let mut config = self.config(&policy);
         config.guard = Guard::new(executor.clone()).map(Into::into);
-        Ok(Serving { config, executor })
+        Ok(Serving { config, executor, notes: policy.notes().to_vec() })
     }
 
     fn config(&self, policy: &Policy) -> Config {

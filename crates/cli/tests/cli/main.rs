@@ -5,12 +5,14 @@
 mod check;
 mod demo;
 mod dialects;
+mod discovery;
 mod judging;
 mod list;
 mod living;
 mod misbehaving;
 mod output;
 mod pages;
+mod published;
 mod reload;
 mod schema;
 mod serve;

@@ -50,6 +50,12 @@ pub struct Import {
 /// What a file imports: paths, or mappings of a path and its contract.
 pub(super) fn imports(root: &Section<'_>, options: &ReadOptions<'_>) -> Vec<Import> {
     let Some(node) = root.node("import") else { return Vec::new() };
+    // So that no file imports itself, by whatever way.
+    if options.profile != Profile::Native {
+        let problem = root.problem(Kind::MisplacedField, "a file of another system imports nothing");
+        root.report(problem.at(root.place("import")).help("name all files in a file of gatehook's own"));
+        return Vec::new();
+    }
     let items = match &node.value {
         Value::Seq(items) => items.iter().collect(),
         _ => vec![node],

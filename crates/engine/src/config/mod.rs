@@ -112,6 +112,23 @@ pub struct File {
     pub notes: Vec<String>,
 }
 
+impl File {
+    /// One that says nothing.
+    pub fn new(options: &ReadOptions<'_>) -> Self {
+        Self {
+            hooks: HooksConfig::default(),
+            profile: options.profile,
+            defaults: options.defaults.clone(),
+            max_concurrent_hooks: None,
+            required: Vec::new(),
+            locked: Vec::new(),
+            imports: Vec::new(),
+            ollm: ollm::OllmOptions::default(),
+            notes: Vec::new(),
+        }
+    }
+}
+
 /// Reads a file that has nothing but hooks.
 pub fn load(path: &Path, options: &ReadOptions<'_>) -> Result<File, ConfigError> {
     let document = Document::open(path)?;
@@ -142,17 +159,7 @@ fn finish(document: &Document, options: &ReadOptions<'_>) -> Result<File, Config
 /// others are problems.
 pub fn read_file(document: &Document, options: &ReadOptions<'_>, diagnostics: &Diagnostics) -> File {
     let context = Context { document, diagnostics };
-    let mut file = File {
-        hooks: HooksConfig::default(),
-        profile: options.profile,
-        defaults: options.defaults.clone(),
-        max_concurrent_hooks: None,
-        required: Vec::new(),
-        locked: Vec::new(),
-        imports: Vec::new(),
-        ollm: ollm::OllmOptions::default(),
-        notes: Vec::new(),
-    };
+    let mut file = File::new(options);
     if document.root.value == Value::Null {
         return file;
     }
