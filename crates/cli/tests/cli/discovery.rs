@@ -187,7 +187,10 @@ fn a_file_that_is_imported_runs_under_its_own_contract() {
     let agent = "agents: {root: {model: m, hooks: {pre_tool_use: {hooks: {name: imported, type: command, \
                  command: 'cat > told.json; exit 2'}}}}, other: {hooks: {stop: {type: command, command: ls}}}}\n";
     home.file("team/agent.yaml", agent);
-    home.file("home/.config/gatehook/gatehook.yaml", &format!("import: {}/team/agent.yaml\n", home.path().display()));
+    home.file(
+        "home/.config/gatehook/gatehook.yaml",
+        &format!("import: [{{file: {}/team/agent.yaml}}]\n", home.path().display()),
+    );
     let ran = fire(&home, "pre_tool_use");
     assert_eq!((ran.code, names(&ran)), (1, vec!["imported".to_owned()]), "{}", ran.shown());
     assert!(ran.err.contains("hooks of the agent `other` are not read"), "{}", ran.shown());
@@ -200,10 +203,10 @@ fn a_file_that_is_imported_runs_under_its_own_contract() {
     assert_eq!(state(&home, "imported").0, "not_trusted");
     assert_eq!(fire(&home, "pre_tool_use").code, 0);
     for (import, message) in [
-        ("[.claude/settings.json]", "hooks of Claude Code are not read by this version"),
-        ("[missing/agent.yaml]", "cannot be read"),
-        ("[../agent.yaml]", "leads out of the project"),
-        ("[gatehook.yaml]", "nothing says whose hooks these are"),
+        ("[{file: .claude/settings.json}]", "hooks of Claude Code are not read by this version"),
+        ("[{file: missing/agent.yaml}]", "cannot be read"),
+        ("[{file: ../agent.yaml}]", "leads out of the project"),
+        ("[{file: gatehook.yaml}]", "nothing says whose hooks these are"),
         ("[{file: gatehook.yaml, dialect: docker-agent}]", "a file of another system imports nothing"),
     ] {
         home.file("gatehook.yaml", &format!("import: {import}\nhooks: {{}}\n"));

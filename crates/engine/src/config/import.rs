@@ -5,7 +5,6 @@ use std::path::{Component, Path, PathBuf};
 use gatehook_events::Profile;
 
 use super::DiagnosticKind as Kind;
-use super::document::{Node, Value};
 use super::hooks::ReadOptions;
 use super::section::{Field, Section, Shape};
 use super::suggest;
@@ -47,41 +46,32 @@ pub struct Import {
     pub profile: Profile,
 }
 
-/// What a file imports: paths, or mappings of a path and its contract.
+/// What a file imports.
 pub(super) fn imports(root: &Section<'_>, options: &ReadOptions<'_>) -> Vec<Import> {
-    let Some(node) = root.node("import") else { return Vec::new() };
+    if root.node("import").is_none() {
+        return Vec::new();
+    }
     // So that no file imports itself, by whatever way.
     if options.profile != Profile::Native {
         let problem = root.problem(Kind::MisplacedField, "a file of another system imports nothing");
         root.report(problem.at(root.place("import")).help("name all files in a file of gatehook's own"));
         return Vec::new();
     }
-    let items = match &node.value {
-        Value::Seq(items) => items.iter().collect(),
-        _ => vec![node],
-    };
-    let paths = items.iter().enumerate().map(|(at, item)| (format!("import[{at}]"), *item));
-    paths.filter_map(|(path, item)| import(root, path, item, options)).collect()
+    root.sections("import", IMPORT).iter().filter_map(|section| import(section, options)).collect()
 }
 
-fn import(root: &Section<'_>, path: String, item: &Node, options: &ReadOptions<'_>) -> Option<Import> {
-    let (file, place, dialect) = match &item.value {
-        Value::Str(file) => (file.as_str(), item.span.clone(), None),
-        Value::Map(_) => {
-            let section = Section::read(root.context, item, path, IMPORT)?;
-            section.require("file");
-            let dialect = match section.text("dialect") {
-                Some(name) => Some(dialect(&section, name)?),
-                None => None,
-            };
-            (section.text("file")?, section.place("file"), dialect)
-        }
-        _ => return root.wrong_type("import", item, "a file's path, or `{file: PATH, dialect: NAME}`"),
-    };
+fn import(section: &Section<'_>, options: &ReadOptions<'_>) -> Option<Import> {
+    section.require("file");
+    let dialect = section.text("dialect").map(|name| dialect(section, name));
+    let file = section.text("file")?;
     let report = |kind, message: String, help: String| {
-        root.report(root.problem(kind, message).at(place.clone()).help(help));
+        section.report(section.problem(kind, message).at(section.place("file")).help(help));
     };
-    let profile = match dialect.map_or_else(|| kind(file), |profile| Some(Ok(profile))) {
+    let said = match dialect {
+        Some(profile) => Some(Ok(profile?)),
+        None => kind(file),
+    };
+    let profile = match said {
         Some(Ok(profile)) => profile,
         Some(Err(program)) => {
             let message = format!("`{file}`: hooks of {program} are not read by this version");
@@ -90,11 +80,7 @@ fn import(root: &Section<'_>, path: String, item: &Node, options: &ReadOptions<'
         }
         None => {
             let message = format!("`{file}`: nothing says whose hooks these are");
-            report(
-                Kind::FieldRequired,
-                message,
-                format!("write `{{file: {file}, dialect: {}}}`", DIALECTS.join(" | ")),
-            );
+            report(Kind::FieldRequired, message, format!("add `dialect`: {}", suggest::one_of("", DIALECTS)));
             return None;
         }
     };
@@ -157,10 +143,10 @@ mod tests {
     #[test]
     fn a_name_says_whose_hooks_a_file_has_where_nothing_else_does() {
         for (text, file, profile) in [
-            ("import: [.ollama/settings.json]", "/p/.ollama/settings.json", Profile::OllamaCli),
-            ("import: sub/agent.yaml", "/p/sub/agent.yaml", Profile::DockerAgent),
-            ("import: [/x/.ollm/hooks/a.json]", "/x/.ollm/hooks/a.json", Profile::Ollm),
-            ("import: {file: x.yaml, dialect: docker-agent@v1.58}", "/p/x.yaml", Profile::DockerAgentV158),
+            ("import: [{file: .ollama/settings.json}]", "/p/.ollama/settings.json", Profile::OllamaCli),
+            ("import: [{file: sub/agent.yaml}]", "/p/sub/agent.yaml", Profile::DockerAgent),
+            ("import: [{file: /x/.ollm/hooks/a.json}]", "/x/.ollm/hooks/a.json", Profile::Ollm),
+            ("import: [{file: x.yaml, dialect: docker-agent@v1.58}]", "/p/x.yaml", Profile::DockerAgentV158),
         ] {
             let expected = vec![Import { file: file.into(), profile }];
             assert_eq!(read(text, Source::User), Ok(expected), "{text}");
@@ -170,23 +156,27 @@ mod tests {
     #[test]
     fn what_cannot_be_imported_is_said_to_be_so() {
         for (text, source, message) in [
-            ("import: [.claude/settings.json]", Source::User, "hooks of Claude Code are not read by this version"),
-            ("import: [.cursor/hooks.json]", Source::User, "hooks of Cursor"),
-            ("import: [policy.yaml]", Source::User, "nothing says whose hooks these are"),
-            ("import: [gatehook.yaml]", Source::User, "nothing says whose"),
+            (
+                "import: [{file: .claude/settings.json}]",
+                Source::User,
+                "hooks of Claude Code are not read by this version",
+            ),
+            ("import: [{file: .cursor/hooks.json}]", Source::User, "hooks of Cursor"),
+            ("import: [{file: policy.yaml}]", Source::User, "nothing says whose hooks these are"),
+            ("import: [{file: gatehook.yaml}]", Source::User, "nothing says whose"),
             ("import: [{file: x, dialect: native}]", Source::User, "files of `native` are not imported"),
             ("import: [{file: x, dialect: claude}]", Source::User, "files of `claude` are not imported"),
             ("import: [{dialect: ollm}]", Source::User, "`file`"),
             ("import: [{file: x, dialct: ollm}]", Source::User, "dialct"),
-            ("import: 3", Source::User, "a file's path"),
-            ("import: [[x]]", Source::User, "a file's path"),
-            ("import: [../agent.yaml]", Source::Workspace, "leads out of the project"),
-            ("import: [a/../../agent.yaml]", Source::Workspace, "leads out of the project"),
-            ("import: [/etc/agent.yaml]", Source::Workspace, "leads out of the project"),
+            ("import: 3", Source::User, "import"),
+            ("import: [x.yaml]", Source::User, "import"),
+            ("import: [{file: ../agent.yaml}]", Source::Workspace, "leads out of the project"),
+            ("import: [{file: a/../../agent.yaml}]", Source::Workspace, "leads out of the project"),
+            ("import: [{file: /etc/agent.yaml}]", Source::Workspace, "leads out of the project"),
         ] {
             let error = read(text, source).unwrap_err();
             assert!(error.contains(message), "{text}: {error}");
         }
-        assert!(read("import: [a/../agent.yaml]", Source::Workspace).is_ok());
+        assert!(read("import: [{file: a/../agent.yaml}]", Source::Workspace).is_ok());
     }
 }
