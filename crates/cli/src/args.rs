@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 
-use crate::environment;
+use crate::{environment, places};
 
 const EXIT_CODES: &str = "\
 Exit codes:
@@ -99,6 +99,7 @@ pub(crate) struct DemoArgs {
 #[derive(Debug, Subcommand)]
 pub(crate) enum HooksCommand {
     /// List all hooks: event, matcher, type, source, whether each is in force and if not why, file and line.
+    #[command(after_help = places::section())]
     List {
         #[command(flatten)]
         files: FileArgs,

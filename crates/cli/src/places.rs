@@ -114,6 +114,42 @@ const MANAGED: &str = "/etc/gatehook";
 /// Files of a folder. One more is read as the folder itself, which says what is wrong.
 const MAX_FILES: usize = 512;
 
+/// The table for people: where is looked, who answers for it, and whose contract it is.
+pub(crate) fn table() -> impl Iterator<Item = [String; 3]> {
+    PLACES.iter().map(|row| {
+        let folder = |base: &str| Path::new(base).join(row.folder).display().to_string();
+        let folder = folder(match row.base {
+            Base::Managed => MANAGED,
+            Base::Config => "~/.config/gatehook",
+            Base::DockerAgent => "~/.config/cagent",
+            Base::Ollm => "~/.ollm",
+            Base::Project | Base::OllamaProject => "PROJECT",
+        });
+        let folder = folder.trim_end_matches('/');
+        let endings = |endings: &[&str]| endings.iter().map(|it| format!("`*.{it}`")).collect::<Vec<_>>().join(", ");
+        let place = match row.what {
+            What::First([first, others @ ..]) => {
+                let others: Vec<String> = others.iter().map(|name| format!("`{name}`")).collect();
+                format!("`{folder}/{first}`, else {}", others.join(", "))
+            }
+            What::First([]) => String::new(),
+            What::Part(name, part) => format!("`{folder}/{name}`, what stands at `{part}`"),
+            What::Every(all) => format!("`{folder}/`: {}", endings(all)),
+            What::Each(name) => format!("`{folder}/*/{name}`"),
+        };
+        [place, row.source.name().to_owned(), row.dialect.unwrap_or("native").to_owned()]
+    })
+}
+
+/// The same as a section of a help text.
+pub(crate) fn section() -> String {
+    let mut text = String::from("Files, in the order of their hooks:\n");
+    for [place, source, dialect] in table() {
+        text.push_str(&format!("  {}\n          {source}, {dialect}\n", place.replace('`', "")));
+    }
+    text
+}
+
 impl Row {
     const fn native(source: Source, base: Base, folder: &'static str, what: What) -> Self {
         Self { dialect: None, source, base, folder, what }

@@ -7,12 +7,16 @@
 #[allow(dead_code, reason = "only the tables are documented")]
 mod environment;
 
+#[path = "../src/places.rs"]
+#[allow(dead_code, unused_imports, reason = "only the table is documented")]
+mod places;
+
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use gatehook_engine::builtins::BUILTINS;
 use gatehook_engine::config::fields::{CONDITIONS, DEFAULTS, FILE, GROUP, HOOK, REPLY, REQUEST, REWRITE, RULE, STREAM};
-use gatehook_engine::config::{Field, OLLAMA_VARIABLES, Shape, Variable};
+use gatehook_engine::config::{Field, IMPORT, OLLAMA_VARIABLES, Shape, Variable};
 use gatehook_engine::handlers::webhook::{CONTRACTS, Terms};
 use gatehook_gateway::settings;
 
@@ -98,6 +102,11 @@ fn builtins() -> String {
     std::iter::once("| `command` | what it does | `args` |\n|---|---|---|\n".to_owned()).chain(rows).collect()
 }
 
+fn places() -> String {
+    let rows = places::table().map(|[place, source, dialect]| format!("| {place} | {source} | `{dialect}` |\n"));
+    std::iter::once("| file | source | dialect |\n|---|---|---|\n".to_owned()).chain(rows).collect()
+}
+
 #[test]
 fn the_configuration_page_shows_the_tables() {
     let path = docs("configuration.md");
@@ -106,7 +115,9 @@ fn the_configuration_page_shows_the_tables() {
     let file: Vec<Field> = settings::FILE.iter().chain(FILE).copied().collect();
     for (name, part) in [
         ("environment", variables(environment::serve())),
+        ("places", places()),
         ("file", fields(&file)),
+        ("import", fields(IMPORT)),
         ("listen", fields(settings::LISTEN)),
         ("upstream", fields(settings::UPSTREAM)),
         ("key", fields(settings::KEY)),

@@ -465,3 +465,33 @@ proptest! {
         prop_assert!(canonical_text.starts_with(start));
     }
 }
+
+#[test]
+fn a_hook_of_ollama_clis_contract_finds_the_folder_that_was_looked_at() {
+    let world = World::new(&[("guard.sh", "exit 0\n")]);
+    let text =
+        r#"{"hooks": {"Stop": [{"hooks": [{"type": "command", "command": "sh $OLLAMA_PROJECT_DIR/guard.sh"}]}]}}"#;
+    let options = ReadOptions { source: Source::Workspace, ..ReadOptions::default() };
+    let hooks = crate::config::ollama_cli::parse("settings.json", text, &options).unwrap();
+    let judged = judge(hooks, &world.ground).hooks.remove(0);
+    let root = world.root().to_str().unwrap();
+    assert_eq!(judged.definition.env.get("OLLAMA_PROJECT_DIR").map(String::as_str), Some(root));
+    let files: Vec<_> = judged.content.unwrap().files.into_iter().map(|file| file.path).collect();
+    assert_eq!(files, ["guard.sh"]);
+}
+
+#[test]
+fn what_is_switched_off_is_no_hook_in_force_even_where_it_is_approved_or_needs_no_approval() {
+    let world = World::new(&[]);
+    for source in [Source::User, Source::Workspace] {
+        let text = r#"{"hooks": {"custom": [{"name": "n", "command": "sh", "enabled": false}]}}"#;
+        let env = [("PATH".to_owned(), "/usr/bin:/bin".to_owned())].into();
+        let options = ReadOptions { source, env: &env, ..ReadOptions::default() };
+        let hooks = crate::config::ollm::parse("a.json", text, Format::Json, &options).unwrap().hooks;
+        let mut ground = world.ground.clone();
+        ground.named = judge(hooks.clone(), &ground).hash;
+        let judgement = judge(hooks, &ground);
+        assert!(matches!(judgement.hooks[0].standing, Standing::SwitchedOff(_)), "{source:?}");
+        assert!(judgement.in_force(&[]).is_empty(), "{source:?}");
+    }
+}
