@@ -15,6 +15,8 @@ mod output;
 mod pages;
 mod published;
 mod reload;
+mod remembering;
+mod replaying;
 mod schema;
 mod serve;
 mod starting;

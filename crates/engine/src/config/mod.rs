@@ -68,6 +68,7 @@ mod reference;
 mod section;
 pub(crate) mod suggest;
 mod toml;
+mod traces;
 mod webhook;
 mod yaml;
 
@@ -79,11 +80,13 @@ use gatehook_events::Profile;
 
 pub use diagnostic::{ConfigError, Diagnostic, DiagnosticKind, Diagnostics, MAX_PROBLEMS};
 pub use document::{Document, Format, Key, MAX_BYTES, MAX_DEPTH, MAX_NODES, Node, Value};
+pub use duration::age;
 pub use hooks::{Defaults, ReadOptions, read_hooks};
 pub use import::{IMPORT, Import};
 pub use ollama::{OLLAMA_VARIABLES, Variable, ollama_env};
 pub use section::{Context, Field, Section, Shape, words};
 pub use suggest::did_you_mean;
+pub use traces::TraceSettings;
 
 use crate::definition::HooksConfig;
 use crate::trust::Required;
@@ -104,6 +107,8 @@ pub struct File {
     pub required: Vec<Required>,
     /// Settings that nothing else changes.
     pub locked: Vec<String>,
+    /// Whether dispatches are remembered.
+    pub traces: TraceSettings,
     /// Files of other systems that it names; whoever reads it reads them.
     pub imports: Vec<Import>,
     /// What it says to OLLM's hooks of other files, where it is one of OLLM's.
@@ -125,6 +130,7 @@ impl File {
             imports: Vec::new(),
             ollm: ollm::OllmOptions::default(),
             notes: Vec::new(),
+            traces: TraceSettings::default(),
         }
     }
 }
@@ -187,6 +193,7 @@ pub fn read_file(document: &Document, options: &ReadOptions<'_>, diagnostics: &D
     file.required = authority::required(&root, options);
     file.locked = authority::locked(&root, options);
     file.imports = import::imports(&root, options);
+    file.traces = TraceSettings::read(&root, options);
     if let Some(section) = root.section("defaults", fields::DEFAULTS) {
         file.defaults = defaults(&section, &file.defaults);
     }
