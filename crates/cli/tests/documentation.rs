@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use gatehook_engine::builtins::BUILTINS;
-use gatehook_engine::config::fields::{CONDITIONS, DEFAULTS, FILE, GROUP, HOOK, REPLY, REQUEST, REWRITE, RULE, STREAM};
+use gatehook_engine::config::fields::{CONDITIONS, DEFAULTS, FILE, GROUP, HOOK, REPLY, REQUEST, REWRITE, RULE, SANDBOX, STREAM};
 use gatehook_engine::config::{Field, OLLAMA_VARIABLES, Shape, Variable};
 use gatehook_engine::handlers::webhook::{CONTRACTS, Terms};
 use gatehook_gateway::settings;
@@ -52,6 +52,8 @@ fn shape(shape: Shape) -> String {
         Shape::Integer => "whole number".to_owned(),
         Shape::Number => "number".to_owned(),
         Shape::Text => "text".to_owned(),
+        Shape::Name => "text, or a number".to_owned(),
+        Shape::Size => "size".to_owned(),
         Shape::Duration => "length of time".to_owned(),
         Shape::Word(words) => codes(words),
         Shape::Texts => "list of texts".to_owned(),
@@ -117,6 +119,7 @@ fn the_configuration_page_shows_the_tables() {
         ("group", fields(GROUP)),
         ("hook", fields(HOOK)),
         ("stream", fields(STREAM)),
+        ("sandbox", fields(SANDBOX)),
         ("builtins", builtins()),
         ("conditions", conditions),
     ] {

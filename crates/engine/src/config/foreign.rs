@@ -64,7 +64,7 @@ pub(super) fn items<'a>(context: Context<'_>, kind: Kind, path: &str, node: &'a 
 /// A hook of this section.
 pub(super) fn hook(section: &Section<'_>, options: &ReadOptions<'_>, source: Source, what: What) -> HookDefinition {
     let What { name, version, handler, timeout } = what;
-    let policy = if source == Source::Workspace { EnvPolicy::Minimal } else { EnvPolicy::Inherit };
+    let policy = if source.needs_approval() { EnvPolicy::Minimal } else { EnvPolicy::Inherit };
     HookDefinition {
         name,
         version,
