@@ -12,7 +12,8 @@ use libfuzzer_sys::fuzz_target;
 
 const FORMATS: [Format; 3] = [Format::Yaml, Format::Json, Format::Toml];
 
-const PROFILES: [Profile; 3] = [Profile::Native, Profile::DockerAgent, Profile::DockerAgentV158];
+const PROFILES: [Profile; 5] =
+    [Profile::Native, Profile::DockerAgent, Profile::DockerAgentV158, Profile::OllamaCli, Profile::Ollm];
 
 fuzz_target!(|data: &[u8]| {
     let Some((first, text)) = data.split_first() else { return };

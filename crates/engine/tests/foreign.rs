@@ -19,6 +19,7 @@ use gatehook_engine::{
     Executor, HandlerDefinition, HandlerEnv, HookDefinition, HookGroup, HooksConfig, OnError, Registry,
 };
 use serde_json::{Value, json};
+use tokio::io::AsyncWriteExt as _;
 use tokio_util::sync::CancellationToken;
 
 fn env() -> BTreeMap<String, String> {
@@ -297,4 +298,52 @@ async fn a_native_hook_beside_foreign_ones_is_told_natively() {
     assert_eq!((&told("theirs")["hook"], &told("theirs")["tool"]), (&json!("PreToolUse"), &json!("t")));
     assert_eq!(told("ours")["hook_event_name"], "pre_tool_use");
     assert!(told("ours").get("hook").is_none());
+}
+
+/// Answers one HTTP request with `reply`, and gives its body.
+async fn answer_once(listener: tokio::net::TcpListener, reply: &str) -> Value {
+    let (mut stream, _) = listener.accept().await.unwrap();
+    let mut request = Vec::new();
+    loop {
+        stream.readable().await.unwrap();
+        match stream.try_read_buf(&mut request) {
+            Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => continue,
+            read => assert!(read.unwrap() > 0, "it broke off"),
+        }
+        let text = String::from_utf8_lossy(&request);
+        let Some((_, body)) = text.split_once("\r\n\r\n") else { continue };
+        if let Ok(body) = serde_json::from_str(body) {
+            let head = format!("HTTP/1.1 200 OK\r\ncontent-length: {}\r\nconnection: close\r\n\r\n", reply.len());
+            stream.write_all((head + reply).as_bytes()).await.unwrap();
+            return body;
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_webhook_of_ollama_cli_is_sent_its_payload_and_answers_in_its_words() {
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}/hook", listener.local_addr().unwrap());
+    let hooks = json!({"hooks": {"PreToolUse": [{"hooks": [{"type": "webhook", "url": url}]}]}});
+    let hooks = ollama_cli::parse("settings.json", &hooks.to_string(), &options(&env())).unwrap();
+    let (verdict, told) = tokio::join!(
+        run(hooks, Event::PreToolUse, tool("bash")),
+        answer_once(listener, r#"{"permissionDecision": "deny", "reason": "not here"}"#),
+    );
+    assert_eq!((verdict.allowed, verdict.message.as_str()), (false, "not here"));
+    assert_eq!((&told["hook"], &told["tool"]), (&json!("PreToolUse"), &json!("bash")));
+}
+
+#[tokio::test]
+async fn a_python_function_of_ollama_cli_is_given_its_payload() {
+    let folder = tempfile::tempdir().unwrap();
+    let hooks = folder.path().join(".ollama/hooks");
+    std::fs::create_dir_all(&hooks).unwrap();
+    let text = "def on_pre_tool_use(payload):\n    return {'permissionDecision': 'deny', 'reason': payload['tool']}\n";
+    std::fs::write(hooks.join("guard.py"), text).unwrap();
+    let hook = json!({"type": "python", "module": "guard", "function": "on_pre_tool_use"});
+    let settings = json!({"hooks": {"PreToolUse": [{"hooks": [hook]}]}});
+    let hooks = ollama_cli::parse("settings.json", &settings.to_string(), &options(&env())).unwrap();
+    let verdict = run_in(folder.path(), hooks, Event::PreToolUse, tool("bash")).await;
+    assert_eq!((verdict.allowed, verdict.message.as_str()), (false, "bash"), "{:?}", verdict.outcomes);
 }

@@ -97,6 +97,7 @@ fn a_projects_hooks_do_not_run_until_they_are_approved() {
     let (second, names) = fired(&home);
     assert_eq!((second.code, names), (0, vec!["guard".to_owned(), "python".to_owned()]), "{}", second.shown());
     assert_eq!(second.err, "", "nothing waits any more");
+    assert!(!home.path().join("hooks/__pycache__").exists(), "what Python compiles is not taken for what was approved");
     assert_eq!(state(&home, "guard").0, "in_force");
     assert!(home.run(&["hooks", "trust"]).err.contains("nothing to approve: 2 hooks are in force"));
 }

@@ -1,6 +1,7 @@
 //! What the files of foreign contracts have in common: events by their own names, and hooks that leave everything else to
 //! their profile.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use gatehook_events::profile::PROFILES;
@@ -70,6 +71,7 @@ pub(super) fn hook(section: &Section<'_>, options: &ReadOptions<'_>, source: Sou
         version,
         timeout: timeout.or(options.defaults.timeout),
         on_error: options.defaults.on_error,
+        written: Some(Arc::new(section.node.to_json())),
         env_policy: options.defaults.env_policy.clone().unwrap_or(policy),
         origin: Origin {
             source,

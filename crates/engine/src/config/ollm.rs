@@ -213,11 +213,11 @@ fn check_id(section: &Section<'_>) {
 /// Who answers for it: nobody stronger than who answers for the file, whatever it says itself.
 fn source(section: &Section<'_>, options: &ReadOptions<'_>) -> Source {
     const CLAIMS: [(&str, Source); 5] = [
-        ("builtin", Source::Managed),
+        ("builtin", Source::Builtin),
         ("user", Source::User),
         ("workspace", Source::Workspace),
-        ("downloaded", Source::Workspace),
-        ("extension", Source::Workspace),
+        ("downloaded", Source::Downloaded),
+        ("extension", Source::Extension),
     ];
     section.choice("source", &CLAIMS).map_or(options.source, |claimed| options.source.max(claimed))
 }

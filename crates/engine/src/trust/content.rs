@@ -94,6 +94,7 @@ fn definition(event: Event, matcher: &str, hook: &HookDefinition, project: &Proj
     put("matcher", matcher.into());
     put("profile", hook.profile.name().into());
     put("source", hook.origin.source.name().into());
+    put("version", hook.version.as_deref().into());
     put("hook", hook.written.as_deref().cloned().unwrap_or_default());
     put("timeout_ms", hook.timeout.map(|timeout| u64::try_from(timeout.as_millis()).unwrap_or(u64::MAX)).into());
     let on_error = hook.on_error.and_then(|on_error| ON_ERROR.iter().find(|(_, it)| *it == on_error));

@@ -129,7 +129,7 @@ fn javascript(text: &str) -> Vec<Import> {
     found
 }
 
-/// `. FILE`, `source FILE`, and whatever else of a script is a path by its looks.
+/// `. FILE`, `source FILE`, and whatever else is a script by its name.
 fn shell(text: &str) -> Vec<Import> {
     let words = super::words::split(text);
     let mut sourced = false;
@@ -142,13 +142,17 @@ fn shell(text: &str) -> Vec<Import> {
         };
         // "$(dirname "$0")/lib.sh": what follows is from the script's folder, as a rule.
         let path = if literal.is_empty() { tail.trim_start_matches('/') } else { literal };
-        if !word.is_output && !path.is_empty() && (sourced || SHELL.iter().any(|it| path.ends_with(&format!(".{it}"))))
-        {
+        if !word.is_output && !path.is_empty() && (sourced || is_script(path)) {
             found.push(Import::Path(path.to_owned()));
         }
         sourced = matches!(literal, "." | "source");
     }
     found
+}
+
+fn is_script(path: &str) -> bool {
+    let extension = path.rsplit_once('.').map(|(_, extension)| extension).unwrap_or_default();
+    READERS.iter().any(|(known, _)| known.contains(&extension))
 }
 
 #[cfg(test)]
@@ -195,8 +199,8 @@ mod tests {
         );
         assert_eq!(shown("x", "#!/usr/bin/env node\nimport('./c.js')"), ["./c.js"]);
         assert_eq!(
-            shown("x.sh", ". ./lib\nsource \"$(dirname \"$0\")/more\"\nbash run.sh"),
-            ["./lib", "more", "run.sh"]
+            shown("x.sh", ". ./lib\nsource \"$(dirname \"$0\")/more\"\npython3 run.py"),
+            ["./lib", "more", "run.py"]
         );
         assert_eq!(shown("x", "#!/usr/bin/env python3\nimport a"), ["a"]);
         assert_eq!(shown("x.txt", "import a"), Vec::<String>::new());

@@ -12,6 +12,10 @@ use super::stamp::Stamp;
 use super::store::{Approval, Approvals, ApprovedFile, StoreError};
 use crate::definition::{HandlerDefinition, HookDefinition, HookGroup, HooksConfig, OnError, Origin, Source};
 
+/// Has Python neither take a compiled module in the place of a source that was approved, nor leave one behind: a folder
+/// that cannot be (<https://docs.python.org/3/using/cmdline.html#envvar-PYTHONPYCACHEPREFIX>).
+const PYTHON_CACHE: (&str, &str) = ("PYTHONPYCACHEPREFIX", "/dev/null");
+
 /// What hooks that need an approval are judged by.
 #[derive(Debug, Clone)]
 pub struct Ground {
@@ -222,6 +226,9 @@ fn look(event: Event, matcher: String, mut definition: HookDefinition, id: Strin
     match working_dir.to_str().filter(|dir| !definition.profile.spec().expands_references || !dir.contains('$')) {
         Some(dir) => definition.working_dir = Some(dir.to_owned()),
         None => content.refusals.push("the name of its working directory cannot be passed on".to_owned()),
+    }
+    if content.files.iter().any(|file| file.path.ends_with(".py")) {
+        definition.env.entry(PYTHON_CACHE.0.to_owned()).or_insert_with(|| PYTHON_CACHE.1.to_owned());
     }
     let standing = standing(&id, &definition, &content, ground);
     Judged { event, matcher, definition, id, content: Some(content), standing, stamps: collected.stamps }

@@ -1,10 +1,10 @@
 //! What an approval covers, and what takes a hook out of force.
 
 use std::collections::BTreeMap;
-use std::os::unix::fs::symlink;
+use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
 
-use gatehook_events::{Event, FailureKind, Input, OutcomeKind};
+use gatehook_events::{Event, FailureKind, Input, OutcomeKind, Profile};
 use proptest::prelude::*;
 use tempfile::TempDir;
 use tokio_util::sync::CancellationToken;
@@ -389,6 +389,38 @@ fn ollms_file_is_kept_as_it_is_but_for_what_is_added() {
     std::fs::write(store.path(), "{}").unwrap();
     assert!(store.change(|_| ()).is_err());
     assert_eq!(std::fs::read_to_string(store.path()).unwrap(), "{}");
+}
+
+#[test]
+fn ollms_approval_counts_for_its_hooks_where_it_covers_all_of_them() {
+    let mut world = World::new(&[("guard.sh", "exit 0")]);
+    std::fs::set_permissions(world.root().join("guard.sh"), PermissionsExt::from_mode(0o755)).unwrap();
+    let judged = |world: &World, hook: &str| {
+        let file = Some(std::sync::Arc::new(world.root().join("hooks.json")));
+        let (source, profile, working_dir) = (Source::Workspace, Profile::Ollm, world.root().to_owned());
+        let options = ReadOptions { source, profile, working_dir, file, ..ReadOptions::default() };
+        let text = format!("{{\"hooks\": {{\"pre-tool-call\": [{hook}]}}}}");
+        let hooks = config::parse("hooks.json", &text, Format::Json, &options).unwrap().hooks;
+        judge(hooks, &world.ground).hooks.remove(0)
+    };
+    let echo = r#"{"name": "check", "command": "/bin/echo", "args": ["x"]}"#;
+    let script = r#"{"name": "script", "command": "./guard.sh"}"#;
+    let mut approvals = ollm::Approvals::default();
+    approvals.add(&judged(&world, echo).ollm_approval().unwrap(), "", "");
+    let source = world.root().join("guard.sh").display().to_string();
+    approvals.add(&ollm::Approval { source, hash: ollm::file_hash(b"exit 0") }, "", "");
+    world.ground.ollm = Ok(approvals);
+    for (hook, standing) in [
+        (echo.to_owned(), Standing::ApprovedInOllm),
+        (echo.replace("\"x\"", "\"y\""), Standing::NotTrusted),
+        (echo.replace("\"x\"", "\"guard.sh\""), Standing::NotTrusted),
+        (script.to_owned(), Standing::ApprovedInOllm),
+        (script.replace("guard.sh\"", "guard.sh\", \"args\": [\"--off\"]"), Standing::NotTrusted),
+    ] {
+        assert_eq!(judged(&world, &hook).standing, standing, "{hook}");
+    }
+    world.write("guard.sh", "exit 1");
+    assert_eq!(judged(&world, script).standing, Standing::NotTrusted);
 }
 
 fn approval(source: &str) -> ollm::Approval {

@@ -302,9 +302,10 @@ impl Gate {
         // What waits for the whole waits for all of it: each choice, and each call. And the end leaves when whoever keeps a
         // record has the answer, and those who look on in the background have it before them.
         let waits = self.policy.observed || self.policy.waits_for_the_whole();
-        if self.outcome.is_some() || (waits && self.at_end() && !self.finished) || self.awaits_a_last_segment() {
+        if self.outcome.is_some() || (waits && self.at_end() && !self.finished) {
             return None;
         }
+        self.relay.hold_end(self.awaits_a_last_segment());
         if !self.committed && !self.finished && !self.relay.speaks() {
             return None;
         }

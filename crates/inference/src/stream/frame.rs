@@ -126,6 +126,8 @@ pub(super) struct Frame {
     pub(super) speaks: bool,
     /// It may free frames that wait before it.
     pub(super) wakes: bool,
+    /// It ends a choice, or all.
+    pub(super) closes: bool,
     /// It has nothing beside its calls: without them it need not leave.
     pub(super) only_calls: bool,
 }
@@ -183,6 +185,7 @@ impl Frame {
             changes: None,
             speaks: false,
             wakes: false,
+            closes: false,
             only_calls: false,
         };
         (frame, name)

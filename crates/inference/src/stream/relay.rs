@@ -62,6 +62,8 @@ pub struct Relay {
     lenient: bool,
     /// Frames are read without alternatives to their tokens.
     alone: bool,
+    /// No choice's end may leave.
+    end_held: bool,
 }
 
 /// What may leave.
@@ -88,6 +90,7 @@ impl Relay {
             closed: false,
             lenient: false,
             alone: false,
+            end_held: false,
         }
     }
 
@@ -192,9 +195,11 @@ impl Relay {
             None if data.is_empty() => Data::None,
             None => Data::Word(&data),
         };
+        let before = self.said.ends();
         if !matches!(data, Data::None) {
             self.format.read(&Event { name: name.as_deref(), data }, &mut self.said, &mut frame)?;
         }
+        frame.closes = self.said.ends() > before;
         if frame.wakes || self.said.over {
             self.held.look_at_all();
         }
@@ -321,6 +326,15 @@ impl Relay {
         self.spoke
     }
 
+    /// Whether the end of each choice stays (its stop reason, and what came with it and behind it), whatever has been
+    /// decided about its content.
+    pub fn hold_end(&mut self, held: bool) {
+        if self.end_held && !held {
+            self.held.look_at_all();
+        }
+        self.end_held = held;
+    }
+
     /// What may leave now, in order; as few pieces as there are without a copy. None: nothing may leave.
     pub fn take(&mut self) -> Option<Bytes> {
         self.settle();
@@ -381,8 +395,10 @@ impl Relay {
     /// Lets go what is decided.
     fn settle(&mut self) {
         while !self.closed {
-            let Self { held, said, format, .. } = self;
-            let Some(frame) = held.next(|frame| frame.is_ready(said) && format.is_ready(frame, said)) else { break };
+            let Self { held, said, format, end_held, .. } = self;
+            let may_end = |frame: &Frame| !(*end_held && frame.closes);
+            let ready = |frame: &Frame| may_end(frame) && frame.is_ready(said) && format.is_ready(frame, said);
+            let Some(frame) = held.next(ready) else { break };
             if self.said.changed && frame.ends(None) {
                 self.insert(Some(&frame));
             }

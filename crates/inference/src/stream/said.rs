@@ -168,6 +168,11 @@ impl Said {
         self.tracks.get(track.0).map_or(0, |track| track.allowed)
     }
 
+    /// How many ends have come: those of choices, and that of all.
+    pub(super) fn ends(&self) -> usize {
+        self.choices.values().filter(|choice| choice.over).count() + usize::from(self.over)
+    }
+
     /// Nothing more comes of a choice: its texts have ended and its calls are complete.
     pub(super) fn end_choice(&mut self, choice: u32, stop: Option<&str>) {
         let state = self.choice(choice);

@@ -68,7 +68,8 @@ fn a_record_cannot_claim_more_authority_than_its_file_has() {
         ("user", Source::Workspace, Source::Workspace),
         ("user", Source::User, Source::User),
         ("workspace", Source::User, Source::Workspace),
-        ("builtin", Source::User, Source::User),
+        ("builtin", Source::User, Source::Builtin),
+        ("downloaded", Source::Managed, Source::Downloaded),
     ] {
         let text = format!(r#"{{"hooks": {{"custom": [{{"name": "n", "command": "sh", "source": "{claimed}"}}]}}}}"#);
         let file = read(&text, of_file).unwrap();

@@ -1,0 +1,41 @@
+//! What foreign hooks answer, and payloads of foreign contracts: read, or refused, and written again.
+//!
+//! The first byte is the event's number, the second the exit code, `0` and so on; the rest is the text.
+
+#![no_main]
+
+use gatehook_engine::text::plain;
+use gatehook_events::dialect::{HookName, Occasion, Printed, Said};
+use gatehook_events::{Dialect, Event, Profile};
+use libfuzzer_sys::fuzz_target;
+use serde_json::Value;
+
+fuzz_target!(|data: &[u8]| {
+    let [event, code, text @ ..] = data else { return };
+    let Some(event) = Event::all().nth(usize::from(*event) % (Event::COUNT - 1)) else { return };
+    let exit_code = i32::from(code.wrapping_sub(b'0')) - 1;
+    for dialect in gatehook_dialects::all() {
+        let said = dialect.read_reply(event, &Printed { stdout: text, stderr: "", exit_code });
+        match &said {
+            Said::Failed(_, cause) if exit_code == 0 => {
+                assert_eq!(&plain(cause), cause, "sends more than text to a terminal");
+            }
+            Said::Output(output) if dialect.profile() == Profile::Ollm => {
+                assert!(exit_code == 0 || output.is_blocked(), "a hook that failed let something pass");
+            }
+            _ => {}
+        }
+        if let Ok(payload) = serde_json::from_slice::<Value>(text) {
+            payloads(&*dialect, event, payload);
+        }
+    }
+});
+
+/// What was read and written once stays as it is.
+fn payloads(dialect: &dyn Dialect, event: Event, payload: Value) {
+    let Ok((event, input)) = dialect.read_payload(Some(event), payload) else { return };
+    let hook = Some(HookName { name: "h", version: "" });
+    let Ok(line) = dialect.payload(&Occasion { event, input: &input, hook }) else { return };
+    let written: Value = serde_json::from_slice(&line).expect("a payload is JSON");
+    assert!(written.is_object() && !line.contains(&b'\n'), "a payload is one line of one object");
+}
