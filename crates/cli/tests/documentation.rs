@@ -252,6 +252,16 @@ fn the_page_on_webhooks_shows_the_contracts() {
 }
 
 #[test]
+fn every_builtin_has_a_section_with_an_example() {
+    let text = std::fs::read_to_string(docs("builtins.md")).unwrap();
+    for builtin in BUILTINS {
+        let section = text.split_once(&format!("\n### {}\n", builtin.name)).map(|(_, rest)| rest);
+        let section = section.and_then(|rest| rest.split("\n### ").next()).unwrap_or_default();
+        assert!(section.contains(&format!("command: {}", builtin.name)), "{}", builtin.name);
+    }
+}
+
+#[test]
 fn the_webhook_page_shows_the_variables() {
     let path = docs("ollama-webhooks.md");
     let text = std::fs::read_to_string(&path).unwrap();
