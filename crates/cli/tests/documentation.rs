@@ -13,7 +13,7 @@ use std::process::Command;
 use gatehook_dialects::{ollama_cli, ollm};
 use gatehook_engine::builtins::{BUILTINS, Builtin};
 use gatehook_engine::config::fields::{
-    CONDITIONS, DEFAULTS, FILE, GROUP, HOOK, REPLY, REQUEST, REWRITE, RULE, STREAM, TYPE,
+    CONDITIONS, DEFAULTS, FILE, GROUP, HOOK, REPLY, REQUEST, REWRITE, RULE, STREAM, TRACES, TYPE,
 };
 use gatehook_engine::config::{Field, OLLAMA_VARIABLES, Shape, Variable};
 use gatehook_engine::events::Event;
@@ -58,6 +58,7 @@ fn shape(shape: Shape) -> String {
         Shape::Number => "number".to_owned(),
         Shape::Text => "text".to_owned(),
         Shape::Duration => "length of time".to_owned(),
+        Shape::Age => "length of time, or days as in `7d`".to_owned(),
         Shape::Word(words) => codes(words),
         Shape::Texts => "list of texts".to_owned(),
         Shape::TextMap => "names and texts".to_owned(),
@@ -180,6 +181,7 @@ fn the_configuration_page_shows_the_tables() {
         ("model", fields(settings::MODEL)),
         ("limits", fields(settings::LIMITS)),
         ("streams", fields(settings::STREAMS)),
+        ("traces", fields(TRACES)),
         ("defaults", fields(DEFAULTS)),
         ("group", fields(GROUP)),
         ("hook", fields(HOOK)),
