@@ -47,6 +47,7 @@
 //! ```
 
 mod authority;
+mod confinement;
 mod diagnostic;
 pub mod docker_agent;
 mod document;
@@ -66,6 +67,7 @@ mod pattern;
 mod program;
 mod reference;
 mod section;
+pub(crate) mod size;
 pub(crate) mod suggest;
 mod toml;
 mod traces;
