@@ -7,15 +7,21 @@
 #[allow(dead_code, reason = "only the tables are documented")]
 mod environment;
 
+#[path = "../src/places.rs"]
+#[allow(dead_code, unused_imports, reason = "only the table is documented")]
+mod places;
+
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use gatehook_dialects::{ollama_cli, ollm};
 use gatehook_engine::builtins::{BUILTINS, Builtin};
 use gatehook_engine::config::fields::{
-    CONDITIONS, DEFAULTS, FILE, GROUP, HOOK, REPLY, REQUEST, REWRITE, RULE, STREAM, TRACES,
+    CONDITIONS, DEFAULTS, FILE, GROUP, HOOK, REPLY, REQUEST, REWRITE, RULE, SANDBOX, STREAM, TRACES, TYPE,
 };
-use gatehook_engine::config::{Field, OLLAMA_VARIABLES, Shape, Variable};
-use gatehook_engine::events::Event;
+use gatehook_engine::config::{Field, IMPORT, OLLAMA_VARIABLES, Shape, Variable};
+use gatehook_engine::events::input::FIELDS;
+use gatehook_engine::events::{Event, Profile};
 use gatehook_engine::handlers::webhook::{CONTRACTS, Terms};
 use gatehook_gateway::settings;
 
@@ -55,6 +61,8 @@ fn shape(shape: Shape) -> String {
         Shape::Integer => "whole number".to_owned(),
         Shape::Number => "number".to_owned(),
         Shape::Text => "text".to_owned(),
+        Shape::Name => "text, or a number".to_owned(),
+        Shape::Size => "size".to_owned(),
         Shape::Duration => "length of time".to_owned(),
         Shape::Age => "length of time, or days as in `7d`".to_owned(),
         Shape::Word(words) => codes(words),
@@ -107,6 +115,68 @@ fn builtins() -> String {
     std::iter::once(head).chain(BUILTINS.iter().map(row)).collect()
 }
 
+fn places() -> String {
+    let rows = places::table().map(|[place, source, dialect]| format!("| {place} | {source} | `{dialect}` |\n"));
+    std::iter::once("| file | source | dialect |\n|---|---|---|\n".to_owned()).chain(rows).collect()
+}
+
+/// The types of hooks, with the fields that they alone have.
+fn types() -> String {
+    let mut table = String::from("| `type` | is told of an event | answers | its own fields |\n|---|---|---|---|\n");
+    for (name, [told, answers]) in TYPE {
+        let own: Vec<&str> = HOOK.iter().filter(|it| it.only.contains(&name)).map(|it| it.name).collect();
+        table.push_str(&format!("| [`{name}`](configuration.md#{name}) | {told} | {answers} | {} |\n", codes(&own)));
+    }
+    table
+}
+
+/// The builtins by event.
+fn builtin_events() -> String {
+    let named = |builtins: Vec<&str>| {
+        let link = |name: &&str| format!("[`{name}`](builtins.md#{name})");
+        builtins.iter().map(link).collect::<Vec<_>>().join(", ")
+    };
+    let on = |event: Event| BUILTINS.iter().filter(|it| it.events.contains(&event)).map(|it| it.name).collect();
+    let everywhere = BUILTINS.iter().filter(|it| it.events.is_empty()).map(|it| it.name).collect();
+    let mut table = String::from("| event | builtins |\n|---|---|\n");
+    for event in Event::all().filter(|event| !event.is_lane()) {
+        let builtins = named(on(event));
+        if !builtins.is_empty() {
+            table.push_str(&format!("| `{}` | {builtins} |\n", event.name()));
+        }
+    }
+    table.push_str(&format!("| every event | {} |\n", named(everywhere)));
+    table
+}
+
+/// Fields of a native payload, and where they stand in those of others.
+fn elsewhere() -> String {
+    let mut table = String::from("| field | Ollama CLI | OLLM CLI |\n|---|---|---|\n");
+    let places = |of: &dyn Fn(Event) -> Vec<(&'static str, &'static str)>, field: &str| {
+        let rows = Event::all().flat_map(of);
+        let here = rows.filter(|(_, fact)| fact.split('.').next() == Some(field)).map(|(place, _)| place);
+        codes(&here.collect::<std::collections::BTreeSet<_>>().into_iter().collect::<Vec<_>>())
+    };
+    for field in FIELDS {
+        let there = places(&|event| ollama_cli::places(event).collect(), field.name);
+        let ollm = places(&|event| ollm::places(event).collect(), field.name);
+        if !(there.is_empty() && ollm.is_empty()) {
+            table.push_str(&format!("| `{}` | {there} | {ollm} |\n", field.name));
+        }
+    }
+    table
+}
+
+#[test]
+fn the_protocol_page_shows_types_builtins_and_fields_of_others() {
+    let path = docs("protocol.md");
+    let mut text = std::fs::read_to_string(&path).unwrap();
+    for (name, part) in [("types", types()), ("builtins", builtin_events()), ("elsewhere", elsewhere())] {
+        text = put(&text, name, &part);
+    }
+    check(&path, &text);
+}
+
 #[test]
 fn the_configuration_page_shows_the_tables() {
     let path = docs("configuration.md");
@@ -115,7 +185,9 @@ fn the_configuration_page_shows_the_tables() {
     let file: Vec<Field> = settings::FILE.iter().chain(FILE).copied().collect();
     for (name, part) in [
         ("environment", variables(environment::serve())),
+        ("places", places()),
         ("file", fields(&file)),
+        ("import", fields(IMPORT)),
         ("listen", fields(settings::LISTEN)),
         ("upstream", fields(settings::UPSTREAM)),
         ("key", fields(settings::KEY)),
@@ -127,6 +199,7 @@ fn the_configuration_page_shows_the_tables() {
         ("group", fields(GROUP)),
         ("hook", fields(HOOK)),
         ("stream", fields(STREAM)),
+        ("sandbox", fields(SANDBOX)),
         ("builtins", builtins()),
         ("conditions", conditions),
     ] {
@@ -215,4 +288,31 @@ fn the_webhook_page_shows_the_variables() {
 fn the_schema_is_what_the_program_prints() {
     let printed = Command::new(env!("CARGO_BIN_EXE_gatehook")).arg("schema").output().unwrap();
     check(&docs("gatehook.schema.json"), &String::from_utf8(printed.stdout).unwrap());
+}
+
+/// The row of a page's table on payloads that is about an event, with the row that it refers to.
+fn row<'a>(page: &'a str, name: &str) -> Vec<&'a str> {
+    let found = page.lines().find(|line| line.starts_with(&format!("| `{name}` |")));
+    let found = found.unwrap_or_else(|| panic!("{name} has no row"));
+    let other = found.split_once("those of `").and_then(|(_, rest)| rest.split('`').next());
+    other.map_or_else(Vec::new, |other| row(page, other)).into_iter().chain([found]).collect()
+}
+
+#[test]
+fn the_pages_of_other_programs_name_every_place_of_their_payloads() {
+    type Places = fn(Event) -> Vec<(&'static str, &'static str)>;
+    let pages: [(&str, Profile, Places); 2] = [
+        ("ollama-cli.md", Profile::OllamaCli, |event| ollama_cli::places(event).collect()),
+        ("ollm.md", Profile::Ollm, |event| ollm::places(event).collect()),
+    ];
+    for (page, profile, places) in pages {
+        let text = std::fs::read_to_string(docs(page)).unwrap();
+        for event in Event::all() {
+            let Some(name) = event.name_in(profile) else { continue };
+            let rows = row(&text, name);
+            for word in places(event).iter().flat_map(|(place, _)| place.split('.')) {
+                assert!(rows.iter().any(|row| row.contains(&code(word))), "{page}: `{name}` has `{word}`");
+            }
+        }
+    }
 }

@@ -2,16 +2,19 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "these are tests")]
 
+mod answers;
 mod check;
 mod cookbook;
 mod demo;
 mod dialects;
+mod discovery;
 mod judging;
 mod list;
 mod living;
 mod misbehaving;
 mod output;
 mod pages;
+mod published;
 mod reload;
 mod remembering;
 mod replaying;
