@@ -32,6 +32,7 @@ const VERSION: u32 = 1;
 /// Names that a setup hook cannot set, because they say which program runs, what it loads, or what hooks are in force.
 const REFUSED: &[&str] = &[
     "PATH",
+    "PWD",
     "HOME",
     "SHELL",
     "IFS",
@@ -56,6 +57,8 @@ const REFUSED: &[&str] = &[
 /// The same for all names that begin so.
 const REFUSED_PREFIXES: &[&str] =
     &["LD_", "DYLD_", "GATEHOOK_", "OLLAMA_", "PYTHON", "GIT_", "BASH_FUNC_", "XDG_", "LC_"];
+/// The same for all that end so: hooks are found below them.
+const REFUSED_ENDING: &str = "_PROJECT_DIR";
 /// Parts of names whose values are not shown.
 const SECRET_PARTS: &[&str] = &["KEY", "TOKEN", "SECRET", "PASS", "CREDENTIAL", "AUTH"];
 
@@ -273,7 +276,8 @@ fn variable(line: &str) -> Result<(&str, &str), String> {
     if !is_name {
         return Err("what stands before `=` is no name of a variable".to_owned());
     }
-    if REFUSED.contains(&name) || REFUSED_PREFIXES.iter().any(|prefix| name.starts_with(prefix)) {
+    let begins = REFUSED_PREFIXES.iter().any(|prefix| name.starts_with(prefix));
+    if begins || REFUSED.contains(&name) || name.ends_with(REFUSED_ENDING) {
         return Err(format!("`{name}` is not for hooks to set: it says which programs run, or which hooks do"));
     }
     if value.contains('\0') {
@@ -302,7 +306,7 @@ mod tests {
     #[test]
     fn what_would_change_which_programs_run_is_refused_with_its_line_and_without_its_value() {
         for name in
-            ["PATH", "LD_PRELOAD", "PYTHONPATH", "BASH_ENV", "GATEHOOK_CONFIG", "OLLAMA_HOOKS_ENABLED", "GIT_DIR"]
+            ["PATH", "LD_PRELOAD", "PYTHONPATH", "BASH_ENV", "GATEHOOK_CONFIG", "CLAUDE_PROJECT_DIR", "GIT_DIR"]
         {
             let problems = parse(&format!("A=1\n{name}=hunter2")).unwrap_err();
             assert!(
