@@ -1,11 +1,15 @@
 //! The command line, as clap reads it.
 
+mod outside;
+
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 
+pub(crate) use self::outside::{FireArgs, GitCommand, GitStage, ImportArgs, SetupArgs};
 use crate::environment;
 
 const EXIT_CODES: &str = "\
@@ -119,7 +123,15 @@ pub(crate) enum HooksCommand {
         files: FileArgs,
     },
     /// Dispatch an event and show each hook's outcome and the verdict.
-    Test(TestArgs),
+    Test(EventArgs),
+    /// Say which hooks would run on an event, in which order, and why the others would not; nothing runs.
+    Explain(EventArgs),
+    /// Show recorded dispatches, the newest first, or the whole of one.
+    Trace(TraceArgs),
+    /// Show how often each hook ran, failed and blocked, and how long it took.
+    Stats(StatsArgs),
+    /// Run recorded events against the hooks as they are now, and show which verdicts change.
+    Replay(ReplayArgs),
     /// Show what a project's hooks would run, and approve it.
     #[command(after_help = environment::trust_section())]
     Trust(TrustArgs),
@@ -164,7 +176,7 @@ pub(crate) struct FileArgs {
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct TestArgs {
+pub(crate) struct EventArgs {
     /// The event, as in pre_tool_use, or as its dialect calls it.
     pub(crate) event: String,
     /// Configuration file, in place of the usual ones and this project's.
@@ -188,83 +200,73 @@ pub(crate) struct TestArgs {
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct FireArgs {
-    /// The event, as in pre_tool_use, or as its dialect calls it.
-    pub(crate) event: String,
-    /// The name of a `custom` event.
-    pub(crate) name: Option<String>,
-    /// The contract in whose words event, input and data are.
+pub(crate) struct TraceArgs {
+    /// The number of the one to show.
+    #[arg(value_name = "ID", conflicts_with_all = ["event", "hook", "session", "failed", "since", "limit"])]
+    pub(crate) id: Option<i64>,
+    /// Of this event alone.
+    #[arg(long, value_name = "EVENT")]
+    pub(crate) event: Option<String>,
+    /// In which the hook of this name ran.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) hook: Option<String>,
+    /// Of this session alone.
+    #[arg(long, value_name = "ID")]
+    pub(crate) session: Option<String>,
+    /// In which a hook failed.
+    #[arg(long)]
+    pub(crate) failed: bool,
+    /// Not older than this, as in 30m, 12h or 7d.
+    #[arg(long, value_name = "AGE", value_parser = age)]
+    pub(crate) since: Option<Duration>,
+    /// How many at most, up to 10000.
+    #[arg(long, value_name = "N", default_value_t = 20)]
+    pub(crate) limit: usize,
+    #[command(flatten)]
+    pub(crate) memory: MemoryArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct StatsArgs {
+    /// Not older than this, as in 30m, 12h or 7d.
+    #[arg(long, value_name = "AGE", value_parser = age)]
+    pub(crate) since: Option<Duration>,
+    #[command(flatten)]
+    pub(crate) memory: MemoryArgs,
+}
+
+/// What remembers dispatches.
+#[derive(Debug, Args)]
+pub(crate) struct MemoryArgs {
+    /// Configuration file that says where dispatches are recorded, in place of the usual ones.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) config: Vec<PathBuf>,
+    /// Print JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ReplayArgs {
+    /// Events as JSON lines of {event, input}, or what `hooks trace --json` prints; - reads standard input.
+    #[arg(value_name = "FILE", required_unless_present = "trace", conflicts_with = "trace")]
+    pub(crate) file: Option<PathBuf>,
+    /// Recorded dispatches, by number.
+    #[arg(long, value_name = "ID", num_args = 1..)]
+    pub(crate) trace: Vec<i64>,
+    /// Configuration file, in place of the usual ones and this project's.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) config: Vec<PathBuf>,
+    /// The contract the files were written for.
     #[arg(long, value_name = "PROFILE", default_value = "native")]
     pub(crate) dialect: String,
-    /// The fields of the event, one JSON object; of a `custom` event its data, any JSON. @FILE reads a file, @- standard
-    /// input.
-    #[arg(long, value_name = "JSON|@FILE")]
-    pub(crate) data: Option<String>,
-    /// A field of the input, as in prompt=hello; for tool events an argument of the tool, as in path=/etc/passwd.
-    #[arg(long = "set", value_name = "KEY=VALUE")]
-    pub(crate) set: Vec<String>,
-    /// The whole input, one JSON object; - reads standard input.
-    #[arg(long, value_name = "FILE")]
-    pub(crate) input: Option<PathBuf>,
     /// Print JSON.
     #[arg(long)]
     pub(crate) json: bool,
 }
 
-#[derive(Debug, Subcommand)]
-pub(crate) enum GitCommand {
-    /// Put hooks into this repository that raise `on_git_commit`; those that are there are kept, and run first.
-    #[command(after_help = GIT_POLICY)]
-    Install {
-        /// Also into a folder that other repositories use, over a hook that git tracks, and where an older hook was kept.
-        #[arg(long)]
-        force: bool,
-    },
-    /// Take them out, and put back what was there.
-    Uninstall,
-    /// What the installed hooks call.
-    #[command(hide = true)]
-    Hook {
-        /// The stage.
-        stage: GitStage,
-        /// What git gives its hook.
-        args: Vec<PathBuf>,
-    },
-}
-
-const GIT_POLICY: &str = "\
-`pre-commit` refuses a commit early where the guard cannot run; `commit-msg` raises the event once, when files, message
-and branch are known. Where the guard cannot run no commit is made; `git config gatehook.onError warn` lets it through
-with a warning. `git commit --no-verify` skips all of git's hooks.";
-
-/// When git calls.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum GitStage {
-    PreCommit,
-    CommitMsg,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct SetupArgs {
-    /// The trigger is `maintenance` instead of `init`, and what is kept already stays beside what hooks write now.
-    #[arg(long)]
-    pub(crate) maintenance: bool,
-    /// Print JSON.
-    #[arg(long)]
-    pub(crate) json: bool,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct ImportArgs {
-    /// The file; not needed with `--from environment`, which reads the variables of this process without one.
-    #[arg(value_name = "FILE", required_unless_present = "from")]
-    pub(crate) file: Option<PathBuf>,
-    /// Whose file it is: a profile, or `environment` for the `OLLAMA_HOOK_*` variables. Found out by default.
-    #[arg(long, value_name = "DIALECT")]
-    pub(crate) from: Option<String>,
-    /// Write it where it is read from: into `.gatehook/` for a file of this project, else into the user's `hooks.d`.
-    #[arg(long)]
-    pub(crate) write: bool,
+fn age(text: &str) -> Result<Duration, String> {
+    gatehook_engine::config::age(text).ok_or_else(|| "write it as in `30m`, `12h` or `7d`".to_owned())
 }
 
 #[derive(Debug, Args)]

@@ -7,13 +7,14 @@ use gatehook_engine::config::{ConfigError, Diagnostic as Found};
 use gatehook_engine::executor::BuildCause;
 use gatehook_engine::trust::store::StoreError;
 use gatehook_engine::{BuildError, text};
+use gatehook_events::trace::TraceError;
 use gatehook_gateway::{StartError, UpstreamError};
 use miette::{Diagnostic, GraphicalReportHandler, GraphicalTheme, LabeledSpan, NamedSource, SourceCode};
 use serde_json::{Value, json};
 
 use crate::exit::Exit;
-use crate::given::GivenError;
 use crate::policy::PolicyError;
+use crate::sample::SampleError;
 use crate::variables::VariablesError;
 
 /// A failure: what is wrong, problem by problem, and the exit code that says so.
@@ -263,9 +264,15 @@ impl From<VariablesError> for Failure {
     }
 }
 
-impl From<GivenError> for Failure {
-    fn from(error: GivenError) -> Self {
+impl From<SampleError> for Failure {
+    fn from(error: SampleError) -> Self {
         Self::usage(error.to_string(), None)
+    }
+}
+
+impl From<TraceError> for Failure {
+    fn from(error: TraceError) -> Self {
+        Self::new(Exit::System, error.to_string(), Some(error.remedy().to_owned()))
     }
 }
 

@@ -2,20 +2,21 @@
 //!
 //! A command is a file in `commands`; `args` is the command line, `environment` the variables, `places` finds
 //! configuration files, `policy` reads them, `trust` knows whose approvals count, `variables` are what setup hooks leave to
-//! others, `given` is what a caller says of an event, `raise` raises it, `serving` is what `serve` is told, `failure` shows
-//! what went wrong, `exit` says it to scripts.
+//! others, `serving` is what `serve` is told, `raising` dispatches events, `recording` remembers them, `failure` shows what
+//! went wrong, `exit` says it to scripts.
 
 mod args;
 mod commands;
 mod environment;
 mod exit;
 mod failure;
-mod given;
 mod logging;
 mod places;
 mod policy;
 mod print;
-mod raise;
+mod raising;
+mod recording;
+mod sample;
 mod serving;
 mod table;
 mod trust;

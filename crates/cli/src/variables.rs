@@ -305,8 +305,7 @@ mod tests {
 
     #[test]
     fn what_would_change_which_programs_run_is_refused_with_its_line_and_without_its_value() {
-        for name in
-            ["PATH", "LD_PRELOAD", "PYTHONPATH", "BASH_ENV", "GATEHOOK_CONFIG", "CLAUDE_PROJECT_DIR", "GIT_DIR"]
+        for name in ["PATH", "LD_PRELOAD", "PYTHONPATH", "BASH_ENV", "GATEHOOK_CONFIG", "CLAUDE_PROJECT_DIR", "GIT_DIR"]
         {
             let problems = parse(&format!("A=1\n{name}=hunter2")).unwrap_err();
             assert!(

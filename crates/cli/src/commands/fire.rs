@@ -7,13 +7,13 @@ use gatehook_events::{Event, Input, Profile};
 use serde_json::{Map, Value, json};
 
 use crate::args::FireArgs;
-use crate::commands::list;
+use crate::commands::{hooks, list};
 use crate::exit::Exit;
 use crate::failure::Failure;
-use crate::given::{self, GivenError};
 use crate::policy::{self, Reading};
 use crate::print::Printer;
-use crate::raise;
+use crate::raising;
+use crate::sample::{self, SampleError};
 
 /// Who raises a custom event, where nobody says.
 const SOURCE: &str = "cli";
@@ -22,12 +22,13 @@ const SOURCE: &str = "cli";
 pub(crate) fn run(args: &FireArgs, printer: &mut Printer) -> Result<Exit, Failure> {
     let env = policy::environment();
     let profile = policy::profile(&args.dialect)?;
-    let event = given::event(&args.event, profile)?;
+    let event = raising::event(&args.event, profile)?;
     let input = input(args, event, profile)?;
     let policy = Reading::of(&[], "native", &env)?.policy()?;
     let executor = policy.executor(&env)?;
     list::waiting(&policy).into_iter().for_each(|note| printer.note(&note));
-    raise::and_show(&executor, event, &input, args.json, printer)
+    let Some(verdict) = raising::one(&policy, executor, event, &input, printer)? else { return Ok(Exit::Stopped) };
+    hooks::show(event, &verdict, args.json, printer)
 }
 
 /// What hooks are told: what the caller gives, and nothing made up.
@@ -36,22 +37,22 @@ fn input(args: &FireArgs, event: Event, profile: Profile) -> Result<Input, Failu
     let (fields, data) = if event == Event::Custom { (None, data) } else { (data.map(fields).transpose()?, None) };
     let payload = match (&args.input, fields) {
         (Some(_), Some(_)) => return Err(Failure::usage("`--input` and `--data` both give the event's fields", None)),
-        (Some(path), None) => given::from_file(path)?,
+        (Some(path), None) => raising::given(path)?,
         (None, fields) => fields.unwrap_or_default(),
     };
-    let mut input = if payload.is_empty() { payload } else { given::spoken(payload, event, profile)? };
+    let mut input = if payload.is_empty() { payload } else { raising::spoken(payload, event, profile)? };
     if let Some(data) = data {
         input.insert("data".to_owned(), data);
     }
     name(args, event, &mut input)?;
     set(args, event, &mut input)?;
-    Ok(Input::read(input).map_err(GivenError::from)?)
+    Ok(Input::read(input).map_err(SampleError::from)?)
 }
 
 /// What `--data` says: JSON as it stands, or in a file.
 fn data(text: &str) -> Result<Value, Failure> {
     let (name, text) = match text.strip_prefix('@') {
-        Some(path) => given::text(Path::new(path))?,
+        Some(path) => raising::text(Path::new(path))?,
         None => ("`--data`".to_owned(), text.to_owned()),
     };
     serde_json::from_str(&text).map_err(|error| {
@@ -86,13 +87,13 @@ fn name(args: &FireArgs, event: Event, input: &mut Map<String, Value>) -> Result
     Ok(())
 }
 
-fn set(args: &FireArgs, event: Event, input: &mut Map<String, Value>) -> Result<(), GivenError> {
+fn set(args: &FireArgs, event: Event, input: &mut Map<String, Value>) -> Result<(), SampleError> {
     let has_tool = FIELDS.iter().any(|field| field.name == "tool_input" && field.is_on(event));
     let is_bare = has_tool && !input.contains_key("tool_input");
     if is_bare {
         input.insert("tool_input".to_owned(), json!({}));
     }
-    args.set.iter().try_for_each(|assignment| given::set(input, event, assignment))?;
+    args.set.iter().try_for_each(|assignment| sample::set(input, event, assignment))?;
     if is_bare && input.get("tool_input") == Some(&json!({})) {
         input.remove("tool_input");
     }

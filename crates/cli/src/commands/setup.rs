@@ -8,12 +8,12 @@ use gatehook_events::{Event, Input};
 use serde_json::json;
 
 use crate::args::SetupArgs;
-use crate::commands::list;
+use crate::commands::{hooks, list};
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::policy::{self, Policy, Reading};
 use crate::print::Printer;
-use crate::raise;
+use crate::raising;
 use crate::variables::{self, ENV_FILE, EnvFile, Variables};
 
 /// Raises `setup`, and keeps what its hooks wrote.
@@ -27,9 +27,11 @@ pub(crate) fn run(args: &SetupArgs, printer: &mut Printer) -> Result<Exit, Failu
     list::waiting(&policy).into_iter().for_each(|note| printer.note(&note));
     let trigger = if args.maintenance { "maintenance" } else { "init" };
     let input = Input { trigger: Some(trigger.into()), env_file: Some(shown.into()), ..Input::default() };
-    let Some(verdict) = raise::event(&executor, Event::Setup, &input)? else { return Ok(Exit::Stopped) };
+    let Some(verdict) = raising::one(&policy, executor, Event::Setup, &input, printer)? else {
+        return Ok(Exit::Stopped);
+    };
     if !args.json {
-        printer.text(&raise::shown(Event::Setup, &verdict))?;
+        printer.text(&hooks::shown(Event::Setup, &verdict))?;
     }
     let kept = keep(args, &policy, &file, &env)?;
     match kept {

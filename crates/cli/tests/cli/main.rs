@@ -17,6 +17,8 @@ mod output;
 mod pages;
 mod payloads;
 mod reload;
+mod remembering;
+mod replaying;
 mod schema;
 mod serve;
 mod setup;

@@ -13,7 +13,7 @@ use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::policy::{self, Reading};
 use crate::print::Printer;
-use crate::raise;
+use crate::raising;
 
 /// The index of a commit of some files alone is not the one that git would take by itself.
 const INDEX: &str = "GIT_INDEX_FILE";
@@ -42,7 +42,9 @@ pub(super) fn run(stage: GitStage, args: &[PathBuf], printer: &mut Printer) -> R
         user: env.get("USER").map(|user| user.as_str().into()),
         ..Input::default()
     };
-    let Some(verdict) = raise::event(&executor, Event::OnGitCommit, &input)? else { return Ok(Exit::Stopped) };
+    let Some(verdict) = raising::one(&policy, executor, Event::OnGitCommit, &input, printer)? else {
+        return Ok(Exit::Stopped);
+    };
     tell(&verdict, printer);
     Ok(if verdict.allowed { Exit::Done } else { Exit::No })
 }
