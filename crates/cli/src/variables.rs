@@ -184,7 +184,11 @@ fn path(env: &Env) -> Result<PathBuf, VariablesError> {
 }
 
 fn read(path: &Path) -> Result<Kept, VariablesError> {
-    let bytes = atomic::read(path, MAX_FILE).map_err(|error| fault(path, "read", error))?;
+    let bytes = match atomic::read(path, MAX_FILE) {
+        // Where a file stands for one of its folders nothing was ever kept.
+        Err(error) if error.kind() == io::ErrorKind::NotADirectory => None,
+        read => read.map_err(|error| fault(path, "read", error))?,
+    };
     let Some(bytes) = bytes else { return Ok(Kept::default()) };
     let kept: Kept = serde_json::from_slice(&bytes).map_err(|error| fault(path, "read", error))?;
     match kept.version {
