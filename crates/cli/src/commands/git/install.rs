@@ -170,7 +170,7 @@ fn copy(from: &Path, to: &Path, moved: impl Fn(&Path) -> PathBuf) -> io::Result<
     let target = fs::read_link(from)?;
     let target = if target.is_relative() { moved(&target) } else { target };
     match fs::remove_file(to) {
-        Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
+        Err(error) if error.kind() != ErrorKind::NotFound => Err(error),
         _ => symlink(target, to),
     }
 }

@@ -274,7 +274,8 @@ fn outside(document: &Document, profile: Profile) -> Vec<String> {
     let is_drop_in = HOLDERS.iter().all(|name| root.get(name).is_none());
     let is_beside = |name: &&str| {
         let is_known = HOLDERS.contains(name) || (profile == Profile::Ollm && MANIFEST.contains(name));
-        !is_known && !(is_drop_in && Event::from_name(name).is_some())
+        let is_event = is_drop_in && Event::from_name(name).is_some();
+        !is_known && !is_event
     };
     let names = root.entries().iter().map(|(key, _)| key.text.as_str()).filter(is_beside);
     let names: Vec<String> = names.map(|name| format!("`{name}`")).collect();
