@@ -10,7 +10,7 @@ use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 
 pub(crate) use self::outside::{FireArgs, GitCommand, GitStage, ImportArgs, SetupArgs};
-use crate::environment;
+use crate::{environment, places};
 
 const EXIT_CODES: &str = "\
 Exit codes:
@@ -113,6 +113,7 @@ pub(crate) struct DemoArgs {
 #[derive(Debug, Subcommand)]
 pub(crate) enum HooksCommand {
     /// List all hooks: event, matcher, type, source, whether each is in force and if not why, file and line.
+    #[command(after_help = places::section())]
     List {
         #[command(flatten)]
         files: FileArgs,

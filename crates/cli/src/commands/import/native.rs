@@ -64,11 +64,20 @@ impl Native {
     pub(super) fn of_file(document: &Document, file: &File, profile: Profile, root: &Path) -> Self {
         let root = root.to_string_lossy().into_owned();
         let mut notes = outside(document, profile);
-        for group in &file.hooks.groups {
+        notes.extend(file.notes.iter().cloned());
+        let mut hooks = file.hooks.clone();
+        for group in &mut hooks.groups {
+            let off = group.hooks.extract_if(.., |hook| hook.switched_off.is_some());
+            notes.extend(off.map(|hook| {
+                let (line, by) = (hook.origin.line, hook.switched_off.as_deref().unwrap_or_default());
+                format!("line {line}: `{}`, which is switched off by {by}", hook.display_name())
+            }));
+        }
+        for group in &hooks.groups {
             notes.extend(ignored_matcher(group));
             notes.extend(group.hooks.iter().flat_map(not_carried));
         }
-        Self { hooks: file.hooks.clone(), origin: String::new(), notes, variables: Vec::new(), root }
+        Self { hooks, origin: String::new(), notes, variables: Vec::new(), root }
     }
 
     pub(super) fn made_from(mut self, origin: &str) -> Self {

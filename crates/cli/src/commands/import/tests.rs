@@ -84,12 +84,36 @@ const DOCKER_AGENT: &str = r#"hooks:
   turn_end: [{ type: builtin, command: redact_secrets, args: [a b] }]
 "#;
 
+/// An agent file of docker-agent's own.
+const AGENT: &str = r#"models: {m: {provider: ollama, model: m}}
+agents:
+  root:
+    model: m
+    hooks:
+      tool_guard: [{matcher: shell, hooks: [{type: command, command: ./guard.sh}]}]
+      stop: [{type: model, model: ollama/m, prompt: "Is {{ .ToolName }} good?\n"}]
+  other:
+    model: m
+    hooks: {stop: [{type: command, command: "true"}]}
+"#;
+
+#[test]
+fn what_is_switched_off_is_named_and_left_out() {
+    let text = r#"{"hooks": {"custom": [{"name": "on", "command": "sh"}, {"name": "off", "command": "sh", "enabled": false}]}}"#;
+    let (_, native, after) = imported(".ollm/hooks/x.json", text, None);
+    assert_eq!(native.notes, ["line 1: `off`, which is switched off by its own `enabled`"]);
+    assert_eq!(flat(&after).len(), 1);
+    let (_, native, _) = imported("agent.yaml", AGENT, None);
+    assert!(native.notes.iter().any(|note| note.contains("agent `other`")), "{:?}", native.notes);
+}
+
 #[test]
 fn a_hook_says_the_same_after_its_import() {
     for (name, text, from) in [
         (".ollama/settings.json", OLLAMA_CLI, None),
         (".ollm/hooks/safety.json", OLLM, None),
         ("agent.yaml", DOCKER_AGENT, Some(Profile::DockerAgent)),
+        ("agent.yaml", AGENT, None),
         ("agent.yaml", &DOCKER_AGENT.replace("preempt_yolo: true\n      ", ""), Some(Profile::DockerAgentV158)),
     ] {
         let (before, native, after) = imported(name, text, from);
