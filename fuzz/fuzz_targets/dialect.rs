@@ -25,11 +25,27 @@ fuzz_target!(|data: &[u8]| {
             }
             _ => {}
         }
+        cuts(text, |part| match dialect.read_reply(event, &Printed { stdout: part, stderr: "", exit_code }) {
+            Said::Failed(..) | Said::Block(_) => false,
+            Said::Output(output) => !output.is_blocked(),
+            Said::Nothing | Said::Text(_) => true,
+        });
         if let Ok(payload) = serde_json::from_slice::<Value>(text) {
             payloads(&*dialect, event, payload);
         }
     }
 });
+
+/// No part of an object that has lost its end lets anything pass, whatever the whole says.
+fn cuts(text: &[u8], passes: impl Fn(&[u8]) -> bool) {
+    let text = text.trim_ascii();
+    if text.first() == Some(&b'{') && serde_json::from_slice::<Value>(text).is_ok() {
+        for len in [1, text.len() / 3, text.len() / 2, text.len() - 1] {
+            let part = &text[..len];
+            assert!(part.is_empty() || !passes(part), "{:?} lets something pass", String::from_utf8_lossy(part));
+        }
+    }
+}
 
 /// What was read and written once stays as it is.
 fn payloads(dialect: &dyn Dialect, event: Event, payload: Value) {
@@ -38,4 +54,7 @@ fn payloads(dialect: &dyn Dialect, event: Event, payload: Value) {
     let Ok(line) = dialect.payload(&Occasion { event, input: &input, hook }) else { return };
     let written: Value = serde_json::from_slice(&line).expect("a payload is JSON");
     assert!(written.is_object() && !line.contains(&b'\n'), "a payload is one line of one object");
+    let (_, input) = dialect.read_payload(Some(event), written.clone()).expect("what was written can be read");
+    let again = dialect.payload(&Occasion { event, input: &input, hook }).expect("it was written before");
+    assert_eq!(serde_json::from_slice::<Value>(&again).ok(), Some(written), "{:?} {event:?}", dialect.profile());
 }
