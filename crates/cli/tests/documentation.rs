@@ -10,9 +10,10 @@ mod environment;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use gatehook_engine::builtins::BUILTINS;
+use gatehook_engine::builtins::{BUILTINS, Builtin};
 use gatehook_engine::config::fields::{CONDITIONS, DEFAULTS, FILE, GROUP, HOOK, REPLY, REQUEST, REWRITE, RULE, STREAM};
 use gatehook_engine::config::{Field, OLLAMA_VARIABLES, Shape, Variable};
+use gatehook_engine::events::Event;
 use gatehook_engine::handlers::webhook::{CONTRACTS, Terms};
 use gatehook_gateway::settings;
 
@@ -94,8 +95,13 @@ fn variables<'a>(variables: impl Iterator<Item = &'a Variable>) -> String {
 }
 
 fn builtins() -> String {
-    let rows = BUILTINS.iter().map(|(name, _, doc, args)| format!("| `{name}` | {doc} | {args} |\n"));
-    std::iter::once("| `command` | what it does | `args` |\n|---|---|---|\n".to_owned()).chain(rows).collect()
+    let events = |events: &[Event]| {
+        let names: Vec<&str> = events.iter().map(|event| event.name()).collect();
+        if names.is_empty() { "all".to_owned() } else { codes(&names) }
+    };
+    let row = |it: &Builtin| format!("| `{}` | {} | {} | {} |\n", it.name, events(it.events), it.doc, it.args);
+    let head = "| `command` | events | what it does | `args` |\n|---|---|---|---|\n".to_owned();
+    std::iter::once(head).chain(BUILTINS.iter().map(row)).collect()
 }
 
 #[test]

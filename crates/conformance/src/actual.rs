@@ -77,21 +77,6 @@ impl Actual {
         self
     }
 
-    /// Whether there is anything to compare under this expectation.
-    pub(crate) fn has(key: &str) -> bool {
-        const KEYS: [&str; 8] = [
-            "allowed",
-            "message",
-            "message_contains",
-            "modified_input",
-            "system_message",
-            "updated_messages",
-            "updated_tool_response",
-            "additional_context",
-        ];
-        KEYS.contains(&key)
-    }
-
     pub(crate) fn get(&self, name: &str) -> &Value {
         self.fields.get(name).unwrap_or(&Value::Null)
     }

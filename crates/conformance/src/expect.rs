@@ -5,6 +5,7 @@ use std::fmt;
 use serde_json::{Map, Value};
 
 use crate::actual::Actual;
+use crate::builtin;
 use crate::reader::Diagnosis;
 
 /// One expectation that does not hold.
@@ -41,18 +42,120 @@ fn check(key: &str, expected: &Value, actual: &Actual) -> (bool, Value) {
             let holds = limit("min").is_none_or(|min| elapsed >= min) && limit("max").is_none_or(|max| elapsed <= max);
             (holds, found.clone())
         }
+        "message_kinds" | "system_message_kinds" => exact_kinds(expected, actual.get(key)),
         "max_ms" => (actual.get("elapsed_ms").as_u64() <= expected.as_u64(), actual.get("elapsed_ms").clone()),
         "min_ms" => (actual.get("elapsed_ms").as_u64() >= expected.as_u64(), actual.get("elapsed_ms").clone()),
         "results" | "payload" | "payloads" => (covers(expected, actual.get(key)), actual.get(key).clone()),
         "files" => of_files(expected, actual, same),
         "files_contain" => of_files(expected, actual, contains),
-        key => match key.strip_suffix("_contains") {
-            Some(text) => {
-                let found = actual.get(text);
-                (contains(expected, found), found.clone())
+        "updated_messages_unchanged_index" => {
+            let found = actual.get(key);
+            let has = |place: &Value| found.as_array().is_some_and(|found| found.contains(place));
+            (expected.as_array().into_iter().flatten().all(has), found.clone())
+        }
+        "http_requests" => (all_within(expected, actual.get(key)), actual.get(key).clone()),
+        key => {
+            let ending = ENDINGS.iter().find_map(|(ending, holds)| Some((key.strip_suffix(ending)?, holds)));
+            match ending.filter(|_| actual.get(key).is_null()) {
+                Some((name, holds)) => (holds(expected, actual.get(name)), actual.get(name).clone()),
+                None => exact(actual.get(key)),
             }
-            None => exact(actual.get(key)),
-        },
+        }
+    }
+}
+
+/// The reference's own name for a builtin that said it failed is `builtin_error`.
+fn exact_kinds(expected: &Value, found: &Value) -> (bool, Value) {
+    let named = |kind: &Value| if kind == "builtin_error" { "handler_error".into() } else { kind.clone() };
+    let expected = expected.as_array().map_or_else(|| expected.clone(), |kinds| kinds.iter().map(named).collect());
+    (same(&expected, found), found.clone())
+}
+
+type Holds = fn(&Value, &Value) -> bool;
+
+/// What may stand behind the name of a fact, and what it says of it. A longer ending stands before one that ends it.
+const ENDINGS: &[(&str, Holds)] = &[
+    ("_not_contains", |expected, found| {
+        let found = text(found);
+        parts(expected).into_iter().all(|part| !found.contains(part))
+    }),
+    ("_contains", |expected, found| match expected {
+        Value::Object(fields) => fields.iter().all(|(path, part)| contains(part, at(found, path))),
+        expected => contains(expected, found),
+    }),
+    ("_keeps", |expected, found| {
+        expected.as_object().is_some_and(|fields| fields.iter().all(|(path, value)| same(value, at(found, path))))
+    }),
+    ("_regex", |expected, found| {
+        let pattern = expected.as_str().and_then(|pattern| regex::Regex::new(pattern).ok());
+        pattern.is_some_and(|pattern| pattern.is_match(&text(found)))
+    }),
+    ("_count", |expected, found| expected.as_u64() == Some(found.as_array().map_or(0, Vec::len) as u64)),
+];
+
+/// Facts that any verdict has, before their endings.
+const VERDICT: &[&str] = &[
+    "allowed",
+    "exit_code",
+    "permission_allowed",
+    "decision",
+    "decision_reason",
+    "modified_input",
+    "summary",
+    "updated_messages",
+    "updated_tool_response",
+    "metadata",
+    "additional_context",
+    "additional_context_len",
+    "instruction_context",
+    "stderr",
+    "message",
+    "message_kinds",
+    "system_message",
+    "system_message_kinds",
+    "elapsed_ms",
+    "files",
+];
+
+/// Whether there is anything to compare under this expectation.
+pub(crate) fn knows(key: &str) -> bool {
+    let is_fact = |name: &str| VERDICT.contains(&name) || builtin::FACTS.contains(&name);
+    is_fact(key) || ENDINGS.iter().any(|(ending, _)| key.strip_suffix(ending).is_some_and(is_fact))
+}
+
+/// Equal, or the JSON text of what is expected.
+fn is(expected: &Value, found: Option<&Value>) -> bool {
+    let read = || serde_json::from_str::<Value>(found?.as_str()?).ok();
+    found == Some(expected) || (!expected.is_string() && read().as_ref() == Some(expected))
+}
+
+/// As many, and each has at least what is expected of it.
+fn all_within(expected: &Value, found: &Value) -> bool {
+    let (Value::Array(expected), Value::Array(found)) = (expected, found) else { return false };
+    let within = |(expected, found): (&Value, &Value)| {
+        expected.as_object().is_some_and(|fields| fields.iter().all(|(key, value)| is(value, found.get(key))))
+    };
+    expected.len() == found.len() && expected.iter().zip(found).all(within)
+}
+
+/// What stands in a value at `a.b.0`.
+fn at<'v>(value: &'v Value, path: &str) -> &'v Value {
+    let step = |value: &'v Value, key: &str| match value {
+        Value::Array(items) => key.parse().ok().and_then(|place: usize| items.get(place)),
+        value => value.get(key),
+    };
+    path.split('.').try_fold(value, step).unwrap_or(&Value::Null)
+}
+
+/// A text as it is, everything else as JSON.
+fn text(value: &Value) -> String {
+    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+}
+
+fn parts(expected: &Value) -> Vec<&str> {
+    match expected {
+        Value::Array(parts) => parts.iter().filter_map(Value::as_str).collect(),
+        part => part.as_str().into_iter().collect(),
     }
 }
 
@@ -84,12 +187,8 @@ fn same(expected: &Value, found: &Value) -> bool {
 /// A text, or all of several in this order.
 fn contains(expected: &Value, found: &Value) -> bool {
     let Value::String(found) = found else { return false };
-    let parts: Vec<&str> = match expected {
-        Value::Array(parts) => parts.iter().filter_map(Value::as_str).collect(),
-        part => part.as_str().into_iter().collect(),
-    };
     let mut rest = found.as_str();
-    parts.into_iter().all(|part| match rest.split_once(part) {
+    parts(expected).into_iter().all(|part| match rest.split_once(part) {
         Some((_, after)) => {
             rest = after;
             true

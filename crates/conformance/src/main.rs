@@ -7,9 +7,11 @@
 #![allow(clippy::print_stdout, reason = "the report is this program's output")]
 
 mod actual;
+mod builtin;
 mod contract;
 mod deviations;
 mod expect;
+mod fixtures;
 mod model;
 mod reader;
 mod report;

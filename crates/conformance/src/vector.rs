@@ -6,7 +6,6 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use gatehook_engine::builtins::BUILTINS;
 use gatehook_engine::executor::{BuildCause, BuildError};
 use gatehook_engine::{Executor, HandlerEnv, Options as ExecutorOptions, Registry};
 use gatehook_events::{Event, Input, Profile, Verdict};
@@ -16,15 +15,16 @@ use tokio_util::sync::CancellationToken;
 
 use crate::actual::Actual;
 use crate::deviations::Deviations;
+use crate::fixtures::Fixtures;
 use crate::model::FakeModel;
 use crate::report::Report;
-use crate::{contract, expect, reader};
+use crate::{builtin, contract, expect, reader};
 
 /// How many judging hooks of one dispatch may run at once.
 const SIDE_BY_SIDE: NonZeroUsize = NonZeroUsize::new(32).unwrap();
 
 /// One line of a file.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Clone, Deserialize)]
 pub(crate) struct Vector {
     pub(crate) id: String,
     pub(crate) kind: String,
@@ -46,7 +46,9 @@ pub(crate) struct Vector {
     /// Why it fails.
     #[serde(default)]
     model_error: Option<String>,
-    expect: Map<String, Value>,
+    pub(crate) expect: Map<String, Value>,
+    #[serde(default)]
+    notes: String,
     expect_v158: Option<Map<String, Value>>,
     #[serde(default, rename = "_absent_in_v158")]
     absent_in_v158: Value,
@@ -60,7 +62,7 @@ pub(crate) struct Vector {
 }
 
 /// How a vector is run.
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default)]
 struct Options {
     env: BTreeMap<String, String>,
@@ -72,8 +74,13 @@ struct Options {
 /// Runs a vector under each profile that it has expectations for.
 pub(crate) async fn run(vector: &Vector, deviations: &Deviations, report: &mut Report) {
     match vector.kind.as_str() {
-        "dispatch" | "beyond" | "model" => verdicts(vector, deviations, report).await,
-        "builtin" if vector.is_plain_builtin() => verdicts(vector, deviations, report).await,
+        "dispatch" | "beyond" | "model" => verdicts(vector, None, deviations, report).await,
+        "builtin" if builtin::is_known(&vector.config) && vector.expect.keys().all(|key| expect::knows(key)) => {
+            match vector.filled_in() {
+                Ok((vector, fixtures)) => verdicts(&vector, Some(&fixtures), deviations, report).await,
+                Err(error) => report.failed(&vector.id, "any", &[error]),
+            }
+        }
         "config" => config(vector, report),
         "run" if vector.profile == "documented" => contract(vector, report).await,
         "run" => report.not_run(&format!("run, {}", vector.profile)),
@@ -81,9 +88,9 @@ pub(crate) async fn run(vector: &Vector, deviations: &Deviations, report: &mut R
     }
 }
 
-async fn verdicts(vector: &Vector, deviations: &Deviations, report: &mut Report) {
+async fn verdicts(vector: &Vector, fixtures: Option<&Fixtures>, deviations: &Deviations, report: &mut Report) {
     for (profile, expected) in vector.expectations() {
-        let differences = match vector.dispatch(profile).await {
+        let differences = match vector.happened(profile, fixtures).await {
             Ok(actual) => {
                 let differences = expect::compare(&expected, &actual);
                 if let Some(deviation) = deviations.excuse(vector, profile, &actual, &differences) {
@@ -142,15 +149,36 @@ impl Vector {
         all
     }
 
-    /// Whether this is about builtins that the engine has, with nothing to be prepared, and expects what any verdict has.
-    fn is_plain_builtin(&self) -> bool {
-        let known = |name: &str| BUILTINS.iter().any(|(builtin, ..)| *builtin == name);
-        reader::builtins(&self.config).into_iter().all(known)
-            && !self.input.to_string().contains('$')
-            && self.expect.keys().all(|key| Actual::has(key))
+    /// The vector with fixtures in the place of their names.
+    fn filled_in(&self) -> Result<(Vector, Fixtures), String> {
+        let expect = Value::Object(self.expect.clone());
+        let fixtures = Fixtures::new(&format!("{}{}{expect}", self.config, self.input), &self.notes)?;
+        let object = |value: Value| value.as_object().cloned().unwrap_or_default();
+        let mut vector = self.clone();
+        vector.config = fixtures.fill(&self.config);
+        vector.input = fixtures.fill(&self.input);
+        vector.expect = self.expect.iter().map(|(key, value)| (key.clone(), fixtures.named(value))).collect();
+        vector.expect_v158 = self.expect_v158.clone().map(|expect| object(fixtures.named(&Value::Object(expect))));
+        for (name, value) in fixtures.env() {
+            vector.opts.env.entry(name).or_insert(value);
+        }
+        Ok((vector, fixtures))
     }
 
-    async fn dispatch(&self, profile: Profile) -> Result<Actual, String> {
+    /// The same surroundings, and another event.
+    pub(crate) fn of(&self, event: &str, config: &Value, input: &Value) -> Self {
+        Self { event: Some(event.to_owned()), config: config.clone(), input: input.clone(), ..self.clone() }
+    }
+
+    async fn happened(&self, profile: Profile, fixtures: Option<&Fixtures>) -> Result<Actual, String> {
+        let Some(fixtures) = fixtures else { return self.dispatch(profile).await };
+        builtin::prepare(self, profile, fixtures).await?;
+        let actual = self.dispatch(profile).await?;
+        let facts = builtin::facts(self, fixtures, &actual);
+        Ok(actual.with(facts))
+    }
+
+    pub(crate) async fn dispatch(&self, profile: Profile) -> Result<Actual, String> {
         let folder = tempfile::tempdir().map_err(|error| error.to_string())?;
         for dir in &self.opts.dirs {
             std::fs::create_dir_all(folder.path().join(dir)).map_err(|error| error.to_string())?;
@@ -228,7 +256,7 @@ impl Vector {
 }
 
 /// A value in which `{"$repeat": [text, count]}` is that text so many times.
-fn repeated(value: &Value) -> Value {
+pub(crate) fn repeated(value: &Value) -> Value {
     match value {
         Value::Object(fields) => {
             match fields.get("$repeat").and_then(|repeat| <(String, usize)>::deserialize(repeat).ok()) {

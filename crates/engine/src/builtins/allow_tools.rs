@@ -5,12 +5,12 @@ use std::sync::Arc;
 use gatehook_events::{Event, Input};
 use regex_automata::meta::Regex;
 
-use super::{Arguments, Judge, Judging, deny};
+use super::{Arguments, Judge, Judging, NoText, deny};
 use crate::find::Others;
 use crate::handler::{DefinitionError, Handler};
 use crate::matcher::anchored;
 use crate::registry::BuiltinResult;
-use crate::streaming::{Scan, Settled, Streaming};
+use crate::streaming::{Scan, Streaming};
 
 struct AllowTools {
     names: Regex,
@@ -28,19 +28,6 @@ pub(super) fn make(arguments: &Arguments<'_>) -> Result<Arc<dyn Handler>, Defini
     let patterns = patterns.map_err(|error| wrong(error.to_string()))?;
     let names = Regex::new_many(&patterns).map_err(|error| wrong(error.to_string()))?;
     Ok(Judging::handler(AllowTools { names }))
-}
-
-/// Of a streamed answer it judges the calls alone: all text is settled as it comes.
-#[derive(Default)]
-struct NoText {
-    len: usize,
-}
-
-impl Scan for NoText {
-    fn push(&mut self, more: &str, _ended: bool) -> Settled {
-        self.len += more.len();
-        Settled { upto: self.len, clean: true, too_long: false }
-    }
 }
 
 impl Judge for AllowTools {

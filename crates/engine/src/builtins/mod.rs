@@ -1,14 +1,40 @@
 //! The functions that the engine brings, one file each: typed input, no JSON in between. A new one is a row of
 //! [`BUILTINS`].
 
+mod add_context;
+mod add_date;
+mod add_directory_listing;
+mod add_environment_info;
+mod add_git_diff;
+mod add_git_status;
+mod add_prompt_files;
+mod add_recent_commits;
+mod add_user_info;
 mod allow_tools;
 mod audit_log;
 mod block_patterns;
+pub mod cache_response;
+mod git;
+mod globs;
+mod http_post;
+mod limit_large_tool_results;
+mod load_context_files;
+mod loop_guard;
+mod max_cost;
 mod max_iterations;
+mod place;
+mod protect_files;
+mod rate_limit;
 mod redact_pii;
 mod redact_secrets;
 mod redaction;
+mod safer_shell;
+mod sessions;
+mod shell;
+pub mod snapshot;
+mod table;
 mod texts;
+mod unload;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -20,39 +46,12 @@ use crate::definition::{HandlerDefinition, HookDefinition};
 use crate::event_class::is_inference;
 use crate::find::{Find, Others};
 use crate::handler::{DefinitionError, Handler, HandlerEnv, HandlerError, HandlerFactory, HookCall, Reply, Run};
+use crate::handlers::command::describe;
+use crate::handlers::stopped;
 use crate::registry::BuiltinResult;
-use crate::streaming::{Scan, Streaming};
+use crate::streaming::{Scan, Settled, Streaming};
 
-/// All builtins: name, what makes one, what it does, and what its arguments are.
-pub const BUILTINS: &[(&str, Make, &str, &str)] = &[
-    (
-        "allow_tools",
-        allow_tools::make,
-        "Denies every tool whose name fits none of its arguments.",
-        "Patterns that must fit the whole name.",
-    ),
-    (
-        "audit_log",
-        audit_log::make,
-        "Appends one JSON line for each event to a file; texts stand there as SHA-256.",
-        "The file.",
-    ),
-    (
-        "block_patterns",
-        block_patterns::make,
-        "Denies texts in which one of its arguments is found.",
-        "Patterns; a first group with a name names one, as in `(?<codename>falcon)`.",
-    ),
-    ("max_iterations", max_iterations::make, "Blocks model calls of a run beyond a number.", "The number."),
-    (
-        "redact_pii",
-        redact_pii::make,
-        "Replaces personal data: in requests by `<EMAIL_1>`, `<CARD_2>` and so on, which become the values again in what \
-         is answered; elsewhere by `<EMAIL>`.",
-        "Kinds: `email`, `card`, `iban`, `ssn`, `phone`, `ip`; all by default.",
-    ),
-    ("redact_secrets", redact_secrets::make, "Replaces secrets by `[REDACTED]`.", "None."),
-];
+pub use self::table::{BUILTINS, Builtin};
 
 /// Makes a builtin of a definition, or says what is wrong with it.
 pub type Make = fn(&Arguments<'_>) -> Result<Arc<dyn Handler>, DefinitionError>;
@@ -65,6 +64,14 @@ pub struct Arguments<'a> {
     pub definition: &'a HookDefinition,
     /// Where it runs.
     pub env: &'a HandlerEnv,
+    /// What the builtins of one registry remember together.
+    memory: &'a Memory,
+}
+
+/// What hooks of several events remember together.
+#[derive(Debug, Default)]
+struct Memory {
+    costs: Arc<max_cost::Ledger>,
 }
 
 impl Arguments<'_> {
@@ -83,9 +90,17 @@ impl Arguments<'_> {
     fn is_native(&self) -> bool {
         self.definition.profile == Profile::Native
     }
+
+    /// Refuses arguments.
+    fn none(&self, name: &str) -> Result<(), DefinitionError> {
+        if self.args.is_empty() || !self.is_native() {
+            return Ok(());
+        }
+        Err(Self::wrong(format!("`{name}` takes no arguments"), "remove `args`"))
+    }
 }
 
-struct Row(Make);
+struct Row(Make, Arc<Memory>);
 
 impl HandlerFactory for Row {
     fn create(&self, definition: &HookDefinition, env: &HandlerEnv) -> Result<Arc<dyn Handler>, DefinitionError> {
@@ -93,19 +108,23 @@ impl HandlerFactory for Row {
             HandlerDefinition::Builtin { args, .. } => args.as_slice(),
             _ => &[],
         };
-        (self.0)(&Arguments { args, definition, env })
+        (self.0)(&Arguments { args, definition, env, memory: &self.1 })
     }
 }
 
 /// Adds them all.
 pub(crate) fn register(builtins: &mut BTreeMap<String, Arc<dyn HandlerFactory>>) {
-    for (name, make, ..) in BUILTINS {
-        builtins.insert((*name).to_owned(), Arc::new(Row(*make)));
+    let memory = Arc::new(Memory::default());
+    for builtin in BUILTINS {
+        builtins.insert(builtin.name.to_owned(), Arc::new(Row(builtin.make, Arc::clone(&memory))));
     }
 }
 
-/// A builtin that computes and waits for nothing.
+/// A builtin that computes, and waits for nothing but files.
 trait Judge: Send + Sync + 'static {
+    /// It reads or writes files, and never runs where others would wait for it.
+    const READS_FILES: bool = false;
+
     /// What it says of a message, or of a tool result, depends on that alone.
     const BY_CONTENT: bool = false;
 
@@ -157,14 +176,38 @@ impl<J: Judge> Handler for Judging<J> {
 
     fn run<'a>(&'a self, call: HookCall<'a>) -> Run<'a> {
         Box::pin(async move {
-            if texts::size(call.input) <= ON_THE_SPOT {
+            if !J::READS_FILES && texts::size(call.input) <= ON_THE_SPOT {
                 return self.0.judge(call.event, call.input, call.others).map(Reply::Direct);
             }
             let (judge, event, input, others) = (self.0.clone(), call.event, call.input.clone(), call.others.clone());
-            let answer = tokio::task::spawn_blocking(move || judge.judge(event, &input, &others)).await;
-            let panicked = |_| HandlerError::new(FailureKind::HandlerError, "it panicked");
-            answer.map_err(panicked)?.map(Reply::Direct)
+            aside(call, move || judge.judge(event, &input, &others)).await?.map(Reply::Direct)
         })
+    }
+}
+
+/// Does something on a thread that may wait, for no longer than the hook may.
+async fn aside<T: Send + 'static>(
+    call: HookCall<'_>,
+    work: impl FnOnce() -> T + Send + 'static,
+) -> Result<T, HandlerError> {
+    let work = tokio::task::spawn_blocking(work);
+    tokio::select! {
+        biased;
+        done = work => done.map_err(|_| HandlerError::new(FailureKind::HandlerError, "it panicked")),
+        kind = stopped(call.cancel, call.deadline) => Err(HandlerError::new(kind, describe(kind))),
+    }
+}
+
+/// The scan of a builtin that judges calls alone: of a streamed answer all text is settled as it comes.
+#[derive(Default)]
+struct NoText {
+    len: usize,
+}
+
+impl Scan for NoText {
+    fn push(&mut self, more: &str, _ended: bool) -> Settled {
+        self.len += more.len();
+        Settled { upto: self.len, clean: true, too_long: false }
     }
 }
 

@@ -1,19 +1,119 @@
-use gatehook_events::{Decision, Verb};
+use std::io::{Read as _, Write as _};
+use std::path::Path;
+
+use gatehook_events::{Decision, Verb, Verdict};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
 use super::*;
 use crate::{Executor, HookGroup, HooksConfig};
 
-fn executor(event: Event, name: &str, args: &[&str]) -> Result<Executor, crate::BuildError> {
+mod context;
+
+/// An executor with one hook.
+pub(super) fn executor(event: Event, name: &str, args: &[&str]) -> Result<Executor, crate::BuildError> {
     let hooks = vec![HookDefinition::builtin(name, args)];
     let config = HooksConfig { groups: vec![HookGroup { event, matcher: String::new(), hooks }] };
     Executor::new(config, HandlerEnv::current().unwrap())
 }
 
-async fn verdict(event: Event, name: &str, args: &[&str], input: Value) -> gatehook_events::Verdict {
+/// An executor with several hooks.
+pub(super) fn hooks(hooks: &[(Event, &str, &[&str])]) -> Executor {
+    let group = |(event, name, args): &(Event, &str, &[&str])| {
+        let hooks = vec![HookDefinition::builtin(name, args)];
+        HookGroup { event: *event, matcher: String::new(), hooks }
+    };
+    Executor::new(HooksConfig { groups: hooks.iter().map(group).collect() }, HandlerEnv::current().unwrap()).unwrap()
+}
+
+/// The same in a folder that is working, home, state and temporary directory.
+pub(super) fn in_folder(event: Event, name: &str, args: &[&str], folder: &Path) -> Executor {
+    let hooks = vec![HookDefinition::builtin(name, args)];
+    let config = HooksConfig { groups: vec![HookGroup { event, matcher: String::new(), hooks }] };
+    Executor::new(config, surroundings(folder)).unwrap()
+}
+
+pub(super) fn surroundings(folder: &Path) -> HandlerEnv {
+    let mut env = HandlerEnv::current().unwrap();
+    for name in ["HOME", "TMPDIR", "XDG_STATE_HOME", "XDG_CONFIG_HOME"] {
+        env.env.insert(name.to_owned(), folder.display().to_string());
+    }
+    HandlerEnv { working_dir: folder.to_owned(), ..env }
+}
+
+pub(super) async fn verdict_of(executor: &Executor, event: Event, input: Value) -> Verdict {
     let input: Input = serde_json::from_value(input).unwrap();
-    executor(event, name, args).unwrap().dispatch(event, &input, &CancellationToken::new()).await
+    executor.dispatch(event, &input, &CancellationToken::new()).await
+}
+
+/// What one hook says.
+pub(super) async fn verdict(event: Event, name: &str, args: &[&str], input: Value) -> Verdict {
+    verdict_of(&executor(event, name, args).unwrap(), event, input).await
+}
+
+/// What one hook of docker-agent's contract says.
+pub(super) async fn foreign(event: Event, name: &str, args: &[&str], input: Value) -> Verdict {
+    let hook = HookDefinition { profile: Profile::DockerAgent, ..HookDefinition::builtin(name, args) };
+    let config = HooksConfig { groups: vec![HookGroup { event, matcher: String::new(), hooks: vec![hook] }] };
+    let executor = Executor::new(config, HandlerEnv::current().unwrap()).unwrap();
+    verdict_of(&executor, event, input).await
+}
+
+/// All that a verdict tells the model.
+pub(super) fn told(verdict: &Verdict) -> String {
+    let items = verdict.instruction_context.iter().map(|item| item["content"].as_str().unwrap_or_default().to_owned());
+    std::iter::once(verdict.additional_context.clone()).chain(items).collect::<Vec<_>>().join("\n")
+}
+
+/// A server on loopback that answers every request with one status, and keeps what it was asked.
+pub(super) struct Listener {
+    port: u16,
+    requests: std::sync::mpsc::Receiver<String>,
+}
+
+impl Listener {
+    pub(super) fn start(status: &'static str) -> Self {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let (sender, requests) = std::sync::mpsc::channel();
+        std::thread::spawn(move || {
+            for stream in listener.incoming() {
+                let mut stream = stream.unwrap();
+                let asked = request(&mut stream);
+                let _ = write!(stream, "HTTP/1.1 {status}\r\ncontent-length: 0\r\nconnection: close\r\n\r\n");
+                if sender.send(asked).is_err() {
+                    return;
+                }
+            }
+        });
+        Self { port, requests }
+    }
+
+    pub(super) fn url(&self, path: &str) -> String {
+        format!("http://127.0.0.1:{}{path}", self.port)
+    }
+
+    pub(super) fn request(&self) -> String {
+        self.requests.recv_timeout(std::time::Duration::from_secs(10)).unwrap()
+    }
+}
+
+/// Head and body of one request.
+fn request(stream: &mut std::net::TcpStream) -> String {
+    let mut text = String::new();
+    let mut buffer = [0; 4096];
+    loop {
+        let read = stream.read(&mut buffer).unwrap_or(0);
+        text.push_str(&String::from_utf8_lossy(&buffer[..read]));
+        let Some((head, body)) = text.split_once("\r\n\r\n") else {
+            assert!(read > 0, "{text}");
+            continue;
+        };
+        let length = head.to_lowercase().lines().find_map(|line| line.strip_prefix("content-length: ")?.parse().ok());
+        if read == 0 || body.len() >= length.unwrap_or(0) {
+            return text;
+        }
+    }
 }
 
 #[test]
@@ -29,6 +129,25 @@ fn bad_arguments_are_errors_at_load() {
         ("audit_log", vec![]),
         ("audit_log", vec!["/does/not/exist/audit.jsonl"]),
         ("redact_secrets", vec!["what"]),
+        ("add_date", vec!["what"]),
+        ("add_git_diff", vec!["half"]),
+        ("add_recent_commits", vec!["none"]),
+        ("add_prompt_files", vec![]),
+        ("add_prompt_files", vec!["--depth=many", "x"]),
+        ("add_context", vec![]),
+        ("add_context", vec!["{{ open"]),
+        ("load_context_files", vec!["../x"]),
+        ("http_post", vec![]),
+        ("http_post", vec!["ftp://x"]),
+        ("rate_limit", vec![]),
+        ("rate_limit", vec!["20"]),
+        ("rate_limit", vec!["20/minute", "shoe"]),
+        ("max_cost", vec!["free"]),
+        ("max_cost", vec!["0"]),
+        ("loop_guard", vec!["1"]),
+        ("loop_guard", vec!["5", "("]),
+        ("safer_shell", vec!["reckless"]),
+        ("snapshot", vec!["what"]),
         ("redact_pii", vec!["email", "shoe_size"]),
     ] {
         let error = executor(Event::PreInference, name, &args).unwrap_err();

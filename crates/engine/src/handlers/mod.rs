@@ -31,7 +31,7 @@ pub(crate) fn register(types: &mut BTreeMap<String, Arc<dyn HandlerFactory>>) {
 }
 
 /// Waits for a reason to stop: the caller's, or the deadline. Cancel safe.
-async fn stopped(cancel: &CancellationToken, deadline: Instant) -> FailureKind {
+pub(crate) async fn stopped(cancel: &CancellationToken, deadline: Instant) -> FailureKind {
     if deadline <= Instant::now() && !cancel.is_cancelled() {
         return FailureKind::Timeout; // A timer would fire a tick later.
     }

@@ -12,7 +12,7 @@ type Env = BTreeMap<String, String>;
 const MINIMAL: &[&str] = &["PATH", "HOME", "USER", "LANG", "TZ", "TMPDIR", "VIRTUAL_ENV"];
 
 /// What `definition` inherits of `host`, with its own variables in place.
-pub(in crate::handlers) fn of_hook(definition: &HookDefinition, host: &Env) -> Result<Env, DefinitionError> {
+pub(crate) fn of_hook(definition: &HookDefinition, host: &Env) -> Result<Env, DefinitionError> {
     let mut env = host.clone();
     match &definition.env_policy {
         EnvPolicy::Inherit => {}
@@ -33,7 +33,7 @@ pub(in crate::handlers) fn of_hook(definition: &HookDefinition, host: &Env) -> R
 }
 
 /// The working directory of `definition` below `env`'s.
-pub(in crate::handlers) fn dir_of_hook(definition: &HookDefinition, env: &HandlerEnv) -> PathBuf {
+pub(crate) fn dir_of_hook(definition: &HookDefinition, env: &HandlerEnv) -> PathBuf {
     match &definition.working_dir {
         Some(written) if definition.profile.spec().expands_references => {
             working_dir(written, &env.working_dir, &env.env)

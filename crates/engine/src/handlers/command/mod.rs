@@ -8,13 +8,14 @@
 //! Starting never forks this process: programs are resolved when the hook is loaded, and nothing runs between fork and
 //! exec, so that `posix_spawn` serves, whose cost does not grow with the parent's memory.
 
-pub(super) mod environment;
+pub(crate) mod environment;
 mod process;
 pub(super) mod program;
 pub(super) mod reaper;
 mod streams;
 #[cfg(test)]
 mod tests;
+pub(crate) mod tool;
 
 use std::collections::BTreeMap;
 use std::os::unix::process::CommandExt as _;
@@ -152,7 +153,7 @@ fn reply(mut process: Process) -> Result<Reply, HandlerError> {
     Ok(Reply::Process { stdout: std::mem::take(&mut process.stdout.data).freeze(), stderr, exit_code })
 }
 
-fn describe(kind: FailureKind) -> &'static str {
+pub(crate) fn describe(kind: FailureKind) -> &'static str {
     match kind {
         FailureKind::Cancelled => "the caller gave up",
         FailureKind::OutputTooLarge => "it wrote more than 1 MiB",

@@ -65,12 +65,14 @@ impl Feed {
 pub(super) struct Capture {
     pipe: Option<Receiver>,
     pub(super) data: BytesMut,
+    /// Bytes it may have; [`OUTPUT_LIMIT`] unless it is set.
+    pub(super) limit: usize,
 }
 
 impl Capture {
     pub(super) fn new(pipe: OwnedFd) -> io::Result<Self> {
         fcntl_setfl(&pipe, OFlags::NONBLOCK)?;
-        Ok(Self { pipe: Some(Receiver::from_owned_fd_unchecked(pipe)?), data: BytesMut::new() })
+        Ok(Self { pipe: Some(Receiver::from_owned_fd_unchecked(pipe)?), data: BytesMut::new(), limit: OUTPUT_LIMIT })
     }
 
     /// Nobody holds the other end any more.
@@ -79,7 +81,7 @@ impl Capture {
     }
 
     pub(super) fn is_over_limit(&self) -> bool {
-        self.data.len() > OUTPUT_LIMIT
+        self.data.len() > self.limit
     }
 
     /// Waits for bytes and takes them. Waits for ever once the pipe is closed. Cancel safe.
@@ -98,13 +100,13 @@ impl Capture {
 
     /// Forgets what is over the limit, so that the writer can go on.
     pub(super) fn discard_excess(&mut self) {
-        self.data.truncate(OUTPUT_LIMIT);
+        self.data.truncate(self.limit);
     }
 
     /// Takes one read's worth; false where nothing was there.
     fn read(&mut self) -> bool {
         let Some(pipe) = &self.pipe else { return false };
-        let room = (OUTPUT_LIMIT + 1).saturating_sub(self.data.len());
+        let room = (self.limit + 1).saturating_sub(self.data.len());
         self.data.reserve(room.min(FIRST_READ));
         match pipe.try_read_buf(&mut (&mut self.data).limit(room)) {
             Ok(0) => self.pipe = None,

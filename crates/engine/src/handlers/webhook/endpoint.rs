@@ -17,17 +17,17 @@ const FRAMING: &[&str] =
     &["connection", "content-length", "expect", "keep-alive", "te", "trailer", "transfer-encoding", "upgrade"];
 
 /// Where a webhook is, and what goes with each request to it.
-pub(super) struct Endpoint {
+pub(crate) struct Endpoint {
     /// Before the model and after it; without user information and fragment.
     urls: [Uri; 2],
     /// For messages.
-    pub(super) host: String,
-    pub(super) method: Method,
-    pub(super) headers: HeaderMap,
+    pub(crate) host: String,
+    pub(crate) method: Method,
+    pub(crate) headers: HeaderMap,
 }
 
 impl Endpoint {
-    pub(super) fn of(definition: &WebhookDefinition) -> Result<Self, DefinitionError> {
+    pub(crate) fn of(definition: &WebhookDefinition) -> Result<Self, DefinitionError> {
         let mut url = Url::parse(definition.url.trim()).ok().filter(|url| matches!(url.scheme(), "http" | "https"));
         let host = url.as_ref().and_then(Url::host_str).unwrap_or_default().to_owned();
         let credentials = url.as_mut().and_then(take_credentials);
@@ -41,7 +41,7 @@ impl Endpoint {
     }
 
     /// Where an event is sent.
-    pub(super) fn url(&self, event: Event) -> &Uri {
+    pub(crate) fn url(&self, event: Event) -> &Uri {
         let [before, after] = &self.urls;
         if Terms::is_after(event) { after } else { before }
     }

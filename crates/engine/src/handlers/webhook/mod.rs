@@ -7,7 +7,7 @@
 mod breaker;
 #[doc(hidden)]
 pub mod contracts;
-mod endpoint;
+pub(crate) mod endpoint;
 pub(crate) mod sign;
 #[cfg(test)]
 mod tests;
