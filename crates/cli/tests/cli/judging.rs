@@ -10,13 +10,13 @@ use crate::pages::{blocks, root};
 use crate::support::{Home, Ran};
 
 /// An Ollama that denies what names `rm`, and allows all else.
-struct Ollama {
-    url: String,
-    asked: Receiver<Value>,
+pub(crate) struct Ollama {
+    pub(crate) url: String,
+    pub(crate) asked: Receiver<Value>,
 }
 
 impl Ollama {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
         let (sender, asked) = channel();

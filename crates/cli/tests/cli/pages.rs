@@ -21,7 +21,10 @@ pub(crate) fn root() -> PathBuf {
 }
 
 pub(crate) fn blocks(page: &Path) -> Vec<Block> {
-    let text = std::fs::read_to_string(page).unwrap();
+    blocks_of(&std::fs::read_to_string(page).unwrap())
+}
+
+pub(crate) fn blocks_of(text: &str) -> Vec<Block> {
     let mut blocks = Vec::new();
     let mut lines = text.lines();
     while let Some(line) = lines.next() {
@@ -42,9 +45,9 @@ fn pages() -> Vec<PathBuf> {
 }
 
 /// The name that a block gives itself in its first lines, as in `# guard.sh: …`.
-fn name(block: &Block) -> Option<&str> {
-    let line = block.text.lines().find(|line| line.starts_with("# "))?;
-    let word = line.trim_start_matches("# ").split([':', ' ']).next()?;
+pub(crate) fn name(block: &Block) -> Option<&str> {
+    let said = block.text.lines().find_map(|line| line.strip_prefix("# ").or_else(|| line.strip_prefix("// ")))?;
+    let word = said.split([':', ' ']).next()?;
     word.contains('.').then_some(word)
 }
 
@@ -60,9 +63,12 @@ fn commands(block: &Block) -> Vec<(String, i32)> {
         .collect()
 }
 
-/// Files with keys that a text names.
-fn key_files(text: &str) -> impl Iterator<Item = &str> {
-    text.split([' ', ',', '"']).filter(|word| word.ends_with(".key"))
+/// Files with keys, and scripts of upstreams, that a text names, and something that they may hold.
+fn named_files(text: &str) -> impl Iterator<Item = (&str, &str)> {
+    text.split([' ', ',', '"']).filter_map(|word| match word.strip_prefix("replay:") {
+        Some(script) => Some((script, "[]")).filter(|(script, _)| !script.is_empty()),
+        None => Some((word, "key")).filter(|(word, _)| word.ends_with(".key")),
+    })
 }
 
 /// Python files that a text names as modules.
@@ -76,7 +82,7 @@ fn variables(text: &str) -> BTreeSet<String> {
     text.split("${env.").skip(1).filter_map(|rest| Some(rest.split_once('}')?.0.to_owned())).collect()
 }
 
-fn shell(home: &Home, line: &str) -> Ran {
+pub(crate) fn shell(home: &Home, line: &str) -> Ran {
     ran(home.command("/bin/sh").args(["-c", line]))
 }
 
@@ -151,11 +157,11 @@ fn the_readmes_variable_alone_makes_a_gateway() {
 }
 
 /// A program of a page that waits for requests; dropping it ends it.
-struct Running(Child);
+pub(crate) struct Running(Child);
 
 impl Running {
     /// Once it has said something.
-    fn start(command: &mut Command) -> Self {
+    pub(crate) fn start(command: &mut Command) -> Self {
         let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
         let mut line = String::new();
         BufReader::new(child.stdout.as_mut().unwrap()).read_line(&mut line).unwrap();
@@ -172,7 +178,7 @@ impl Drop for Running {
 }
 
 /// A port that nobody listens on.
-fn free_port() -> u16 {
+pub(crate) fn free_port() -> u16 {
     TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
 }
 
@@ -252,7 +258,7 @@ fn every_configuration_on_a_page_is_in_order() {
             let Some(extension) = ["yaml", "toml"].into_iter().find(|known| block.language == *known) else { continue };
             let home = Home::new();
             home.file(&format!("snippet.{extension}"), &block.text);
-            key_files(&block.text).for_each(|name| drop(home.file(name, "key")));
+            named_files(&block.text).for_each(|(name, text)| drop(home.file(name, text)));
             python_files(&block.text).for_each(|name| drop(home.file(name, "")));
             let mut command = home.gatehook();
             command.args(["hooks", "check", &format!("snippet.{extension}")]);

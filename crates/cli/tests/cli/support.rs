@@ -195,7 +195,13 @@ impl Serve {
     }
 
     pub(crate) fn post(&self, path: &str, body: &str) -> (u16, String) {
-        self.send(&format!("POST {path} HTTP/1.1\r\ncontent-type: application/json\r\n"), body)
+        self.post_with(path, None, body)
+    }
+
+    /// With one more header, as in `Name: value`.
+    pub(crate) fn post_with(&self, path: &str, header: Option<&str>, body: &str) -> (u16, String) {
+        let header = header.map(|header| format!("{header}\r\n")).unwrap_or_default();
+        self.send(&format!("POST {path} HTTP/1.1\r\ncontent-type: application/json\r\n{header}"), body)
     }
 
     /// A chat with one user message.

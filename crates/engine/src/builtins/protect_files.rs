@@ -105,7 +105,9 @@ fn absolute(pattern: &str, home: Option<&Path>) -> String {
 /// Where the hook was configured, and where Gatehook keeps what it knows.
 fn own(place: &Place, file: Option<&Path>) -> Vec<String> {
     let config = place.variable("XDG_CONFIG_HOME").map(|folder| Path::new(folder).join("gatehook"));
-    let known = [file.map(Path::to_owned), config, state(&place.env)].into_iter().flatten();
+    // A file may be named from where the host was started.
+    let file = file.and_then(|file| std::path::absolute(file).ok());
+    let known = [file, config, state(&place.env)].into_iter().flatten();
     let absolute = known.filter(|path| path.is_absolute());
     absolute.flat_map(|path| [paths::plain(&path), paths::real(&path)]).map(|path| literal(&path)).collect()
 }
