@@ -65,7 +65,10 @@ fn webhook(contract: Contract, event: usize, status: u16, answer: &[u8]) {
     assert!(!passes || (200..300).contains(&status), "{status} lets something pass");
     assert!(!passes || !blocks, "{status} blocks");
     if let Some(Reply::Direct(Some(output))) = &reply {
-        holds(&input, output);
+        // Ollama's may give the whole request anew.
+        if contract != Contract::Ollama {
+            holds(&input, output);
+        }
     }
     let spaced = [b" \n", answer, b"\n"].concat();
     assert_eq!(lets_pass(read(&spaced).as_ref()), passes, "blanks around an answer change it");

@@ -1,11 +1,20 @@
-//! Shell lines and scripts, as the guards read them: nothing that stands in a line is overlooked.
+//! Shell lines and scripts, as the guards read them: nothing that stands in a line is overlooked, and a guard says of a
+//! line no less when another stands before it or a shell around it.
 //!
 //! The first byte is `0` for a line, `1` to `3` for a script of Python, JavaScript, sh.
 
 #![no_main]
 
+use std::path::PathBuf;
+
+use gatehook_engine::config::{ReadOptions, hooks_from_json};
 use gatehook_engine::trust::{imports, words};
+use gatehook_engine::{Executor, HandlerEnv};
+use gatehook_events::{Event, Input};
 use libfuzzer_sys::fuzz_target;
+use serde_json::{Map, Value, json};
+use tokio::runtime::{Builder, Runtime};
+use tokio_util::sync::CancellationToken;
 
 /// How deep commands in commands are read for sure.
 const DEPTH: usize = 8;
@@ -16,23 +25,63 @@ fuzz_target!(|data: &[u8]| {
     let Some((first, text)) = data.split_first() else { return };
     let text = String::from_utf8_lossy(text);
     match usize::from(first.wrapping_sub(b'0')) % (NAMES.len() + 1) {
-        0 => line(&text),
-        at => {
-            let name = NAMES[at - 1];
-            // What stands before cannot hide what is taken in by a line of its own, but for a string or comment that is
-            // open: those are read, too.
-            assert!(imports(name, &text) <= text.len(), "{name} takes in more than it says");
+        0 => {
+            in_words(&text);
+            GUARDS.with(|guards| guards.iter().for_each(|guard| guarded(guard, &text)));
         }
+        at => assert!(imports(NAMES[at - 1], &text) <= text.len(), "it takes in more than it says"),
     }
 });
 
 /// Each run of letters and digits is in some word, unless it stands too deep to be read.
-fn line(line: &str) {
-    let words = words(line);
+fn in_words(line: &str) {
     if line.matches(['(', '{', '`']).count() > DEPTH {
         return;
     }
+    let words = words(line);
     for run in line.split(|char: char| !char.is_ascii_alphanumeric()).filter(|run| !run.is_empty()) {
         assert!(words.iter().any(|word| word.contains(run)), "{run:?} of {line:?} is in none of {words:?}");
+    }
+}
+
+fn guarded(guard: &Guard, line: &str) {
+    let passes = guard.passes(line);
+    assert!(!guard.passes(&format!("{}\n{line}", guard.refused)), "{} is hidden by what follows", guard.refused);
+    assert!(!guard.passes(&format!("echo \"$({}\n)\"\n{line}", guard.refused)), "a substitution is hidden");
+    if !passes {
+        assert!(!guard.passes(&format!("ls\n{line}")), "{line:?} is hidden by what stands before");
+        if !line.contains('\0') {
+            let quoted = line.replace('\'', r"'\''");
+            assert!(!guard.passes(&format!("sh -c '{quoted}'")), "{line:?} is hidden by a shell");
+        }
+    }
+}
+
+thread_local!(static GUARDS: [Guard; 2] = [
+    Guard::new("safer_shell", "restricted", "rm -rf x"),
+    Guard::new("protect_files", "secrets/**", "cat .env"),
+]);
+
+/// A guard of shell lines, and a line that it refuses.
+struct Guard {
+    executor: Executor,
+    runtime: Runtime,
+    refused: &'static str,
+}
+
+impl Guard {
+    fn new(name: &str, argument: &str, refused: &'static str) -> Self {
+        let hooks = json!({"pre_tool_use": [{"type": "builtin", "command": name, "args": [argument]}]});
+        let hooks = hooks_from_json(&hooks, &ReadOptions::default()).expect("it is a hook");
+        let env = HandlerEnv { working_dir: PathBuf::from("/proc/self/fdinfo"), env: [].into() };
+        let executor = Executor::new(hooks, env).expect("it can be made");
+        Self { executor, runtime: Builder::new_current_thread().enable_time().build().expect("a clock"), refused }
+    }
+
+    fn passes(&self, line: &str) -> bool {
+        let arguments: Map<String, Value> = [("command".to_owned(), line.into())].into_iter().collect();
+        let input = Input { tool_name: Some("shell".into()), tool_input: Some(arguments.into()), ..Input::default() };
+        let never = CancellationToken::new();
+        self.runtime.block_on(self.executor.dispatch(Event::PreToolUse, &input, &never)).allowed
     }
 }
