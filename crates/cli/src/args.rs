@@ -2,6 +2,7 @@
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
@@ -109,7 +110,15 @@ pub(crate) enum HooksCommand {
         files: FileArgs,
     },
     /// Dispatch an event and show each hook's outcome and the verdict.
-    Test(TestArgs),
+    Test(EventArgs),
+    /// Say which hooks would run on an event, in which order, and why the others would not; nothing runs.
+    Explain(EventArgs),
+    /// Show recorded dispatches, the newest first, or the whole of one.
+    Trace(TraceArgs),
+    /// Show how often each hook ran, failed and blocked, and how long it took.
+    Stats(StatsArgs),
+    /// Run recorded events against the hooks as they are now, and show which verdicts change.
+    Replay(ReplayArgs),
     /// Show what a project's hooks would run, and approve it.
     #[command(after_help = environment::trust_section())]
     Trust(TrustArgs),
@@ -154,7 +163,7 @@ pub(crate) struct FileArgs {
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct TestArgs {
+pub(crate) struct EventArgs {
     /// The event, as in pre_tool_use, or as its dialect calls it.
     pub(crate) event: String,
     /// Configuration file, in place of the usual ones and this project's.
@@ -175,6 +184,76 @@ pub(crate) struct TestArgs {
     /// Print JSON.
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct TraceArgs {
+    /// The number of the one to show.
+    #[arg(value_name = "ID", conflicts_with_all = ["event", "hook", "session", "failed", "since", "limit"])]
+    pub(crate) id: Option<i64>,
+    /// Of this event alone.
+    #[arg(long, value_name = "EVENT")]
+    pub(crate) event: Option<String>,
+    /// In which the hook of this name ran.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) hook: Option<String>,
+    /// Of this session alone.
+    #[arg(long, value_name = "ID")]
+    pub(crate) session: Option<String>,
+    /// In which a hook failed.
+    #[arg(long)]
+    pub(crate) failed: bool,
+    /// Not older than this, as in 30m, 12h or 7d.
+    #[arg(long, value_name = "AGE", value_parser = age)]
+    pub(crate) since: Option<Duration>,
+    /// How many at most, up to 10000.
+    #[arg(long, value_name = "N", default_value_t = 20)]
+    pub(crate) limit: usize,
+    #[command(flatten)]
+    pub(crate) memory: MemoryArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct StatsArgs {
+    /// Not older than this, as in 30m, 12h or 7d.
+    #[arg(long, value_name = "AGE", value_parser = age)]
+    pub(crate) since: Option<Duration>,
+    #[command(flatten)]
+    pub(crate) memory: MemoryArgs,
+}
+
+/// What remembers dispatches.
+#[derive(Debug, Args)]
+pub(crate) struct MemoryArgs {
+    /// Configuration file that says where dispatches are recorded, in place of the usual ones.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) config: Vec<PathBuf>,
+    /// Print JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ReplayArgs {
+    /// Events as JSON lines of {event, input}, or what `hooks trace --json` prints; - reads standard input.
+    #[arg(value_name = "FILE", required_unless_present = "trace", conflicts_with = "trace")]
+    pub(crate) file: Option<PathBuf>,
+    /// Recorded dispatches, by number.
+    #[arg(long, value_name = "ID", num_args = 1..)]
+    pub(crate) trace: Vec<i64>,
+    /// Configuration file, in place of the usual ones and this project's.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) config: Vec<PathBuf>,
+    /// The contract the files were written for.
+    #[arg(long, value_name = "PROFILE", default_value = "native")]
+    pub(crate) dialect: String,
+    /// Print JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+fn age(text: &str) -> Result<Duration, String> {
+    gatehook_engine::config::age(text).ok_or_else(|| "write it as in `30m`, `12h` or `7d`".to_owned())
 }
 
 #[derive(Debug, Args)]

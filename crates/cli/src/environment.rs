@@ -15,6 +15,7 @@ const OWN: &[Variable] = &[
     Variable { name: "GATEHOOK_LOG", default: "info", doc: "What is logged, as in `info,gatehook_gateway=debug`." },
     Variable { name: "NO_COLOR", default: "", doc: "Set to anything: no colour." },
     Variable { name: "XDG_CONFIG_HOME", default: "~/.config", doc: "Where `gatehook/gatehook.yaml` is looked for." },
+    Variable { name: "XDG_STATE_HOME", default: "~/.local/state", doc: "Where `gatehook/gatehook.db` keeps traces." },
 ];
 
 /// The variables that say which hooks of a project are in force.

@@ -7,6 +7,7 @@ use gatehook_engine::config::{ConfigError, Diagnostic as Found};
 use gatehook_engine::executor::BuildCause;
 use gatehook_engine::trust::store::StoreError;
 use gatehook_engine::{BuildError, text};
+use gatehook_events::trace::TraceError;
 use gatehook_gateway::{StartError, UpstreamError};
 use miette::{Diagnostic, GraphicalReportHandler, GraphicalTheme, LabeledSpan, NamedSource, SourceCode};
 use serde_json::{Value, json};
@@ -256,6 +257,12 @@ impl From<StoreError> for Failure {
 impl From<SampleError> for Failure {
     fn from(error: SampleError) -> Self {
         Self::usage(error.to_string(), None)
+    }
+}
+
+impl From<TraceError> for Failure {
+    fn from(error: TraceError) -> Self {
+        Self::new(Exit::System, error.to_string(), Some(error.remedy().to_owned()))
     }
 }
 

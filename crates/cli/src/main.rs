@@ -2,7 +2,7 @@
 //!
 //! A command is a file in `commands`; `args` is the command line, `environment` the variables, `places` finds
 //! configuration files, `policy` reads them, `trust` knows whose approvals count, `serving` is what `serve` is told,
-//! `failure` shows what went wrong, `exit` says it to scripts.
+//! `raising` dispatches events, `recording` remembers them, `failure` shows what went wrong, `exit` says it to scripts.
 
 mod args;
 mod commands;
@@ -13,6 +13,8 @@ mod logging;
 mod places;
 mod policy;
 mod print;
+mod raising;
+mod recording;
 mod sample;
 mod serving;
 mod table;

@@ -5,7 +5,7 @@ use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use gatehook_engine::config::{self, ConfigError, Diagnostic, DiagnosticKind, Document, ReadOptions};
+use gatehook_engine::config::{self, ConfigError, Diagnostic, DiagnosticKind, Document, ReadOptions, TraceSettings};
 use gatehook_engine::definition::Source;
 use gatehook_engine::trust::{Ground, Judgement, Project, Required, judge, of_right};
 use gatehook_engine::{BuildError, Executor, HandlerEnv, HookGroup, HooksConfig, Options, Registry};
@@ -35,6 +35,7 @@ struct Said {
     required: Vec<Required>,
     max_concurrent_hooks: Option<NonZeroUsize>,
     settings: Settings,
+    traces: TraceSettings,
     /// What the administrator's files say, and the names of what nobody else changes of it.
     managed: Settings,
     locked: Vec<String>,
@@ -192,6 +193,9 @@ impl Said {
         if place.source == Source::Managed {
             self.managed = settings.clone().or(std::mem::take(&mut self.managed));
         }
+        if !place.source.needs_approval() && (place.source == Source::Managed || !is_locked("traces")) {
+            self.traces = file.traces.or(std::mem::take(&mut self.traces));
+        }
         if !place.source.needs_approval() {
             self.settings = settings.or(std::mem::take(&mut self.settings));
         }
@@ -250,6 +254,11 @@ impl Policy {
     /// What is said to the gateway.
     pub(crate) fn settings(&self) -> &Settings {
         &self.said.settings
+    }
+
+    /// Whether dispatches are remembered.
+    pub(crate) fn traces(&self) -> &TraceSettings {
+        &self.said.traces
     }
 
     /// Takes back what was changed of the settings that the administrator locked.
@@ -338,6 +347,20 @@ mod tests {
         policy.lock(&mut config);
         assert_eq!(config.management, gatehook_gateway::config::Door::Closed);
         assert_eq!(config.workers, Config::default().workers);
+    }
+
+    #[test]
+    fn a_project_does_not_say_what_is_remembered_and_nobody_what_is_locked() {
+        let said = |rows| format!("traces: {{max_rows: {rows}}}");
+        let locked = "{traces: {max_rows: 1}, locked: [traces]}";
+        for (texts, expected) in [
+            (["", &*said(2), "traces: {max_rows: 3, enabled: false}", ""], 2),
+            ([&said(1), &said(2), "", &said(4)], 4),
+            ([locked, &said(2), "", &said(4)], 1),
+        ] {
+            let policy = policy(texts).unwrap();
+            assert_eq!((policy.traces().max_rows, policy.traces().enabled), (Some(expected), None), "{texts:?}");
+        }
     }
 
     #[test]

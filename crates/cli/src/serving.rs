@@ -1,9 +1,11 @@
 //! What `serve` is told, from the weakest to the strongest: built-in defaults, the managed and the user's files,
 //! `--config`, the environment, flags.
 
+use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use gatehook_engine::Executor;
 use gatehook_events::Profile;
@@ -16,6 +18,7 @@ use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::places::{self, Place};
 use crate::policy::{Policy, PolicyError, Reading};
+use crate::recording::Recording;
 
 /// Where a gateway's configuration comes from; it can be read again.
 pub(crate) struct Sources<'a> {
@@ -24,12 +27,16 @@ pub(crate) struct Sources<'a> {
     /// The file that was named.
     file: Option<PathBuf>,
     listen: Option<SocketAddr>,
+    /// What is remembered of dispatches, over all reloads.
+    recording: RefCell<Recording>,
 }
 
 /// A configuration ready to serve.
 pub(crate) struct Serving {
     pub(crate) config: Config,
     pub(crate) executor: Executor,
+    /// Why nothing is remembered although it should be.
+    pub(crate) unrecorded: Option<String>,
 }
 
 impl<'a> Sources<'a> {
@@ -44,7 +51,7 @@ impl<'a> Sources<'a> {
             })?),
             (flag, _) => flag,
         };
-        Ok(Self { args, env, file, listen })
+        Ok(Self { args, env, file, listen, recording: RefCell::default() })
     }
 
     /// The files, weakest first. None is taken from the folder that `serve` happens to be started in.
@@ -67,10 +74,18 @@ impl<'a> Sources<'a> {
             environment: true,
         };
         let policy = reading.policy()?;
-        let executor = policy.executor(&self.env)?;
+        let mut recording = self.recording.borrow_mut();
+        let executor = recording.of_wire(policy.executor(&self.env)?, policy.traces(), &self.env);
         let mut config = self.config(&policy);
         config.guard = Guard::new(executor.clone()).map(Into::into);
-        Ok(Serving { config, executor })
+        Ok(Serving { config, executor, unrecorded: recording.problem() })
+    }
+
+    /// Writes what is to be remembered and waits, within `grace`.
+    pub(crate) fn drain(&self, grace: Duration) {
+        if let Some(lost) = self.recording.borrow().drain(grace) {
+            tracing::warn!("{lost}");
+        }
     }
 
     fn config(&self, policy: &Policy) -> Config {

@@ -11,7 +11,9 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use gatehook_engine::builtins::{BUILTINS, Builtin};
-use gatehook_engine::config::fields::{CONDITIONS, DEFAULTS, FILE, GROUP, HOOK, REPLY, REQUEST, REWRITE, RULE, STREAM};
+use gatehook_engine::config::fields::{
+    CONDITIONS, DEFAULTS, FILE, GROUP, HOOK, REPLY, REQUEST, REWRITE, RULE, STREAM, TRACES,
+};
 use gatehook_engine::config::{Field, OLLAMA_VARIABLES, Shape, Variable};
 use gatehook_engine::events::Event;
 use gatehook_engine::handlers::webhook::{CONTRACTS, Terms};
@@ -54,6 +56,7 @@ fn shape(shape: Shape) -> String {
         Shape::Number => "number".to_owned(),
         Shape::Text => "text".to_owned(),
         Shape::Duration => "length of time".to_owned(),
+        Shape::Age => "length of time, or days as in `7d`".to_owned(),
         Shape::Word(words) => codes(words),
         Shape::Texts => "list of texts".to_owned(),
         Shape::TextMap => "names and texts".to_owned(),
@@ -119,6 +122,7 @@ fn the_configuration_page_shows_the_tables() {
         ("model", fields(settings::MODEL)),
         ("limits", fields(settings::LIMITS)),
         ("streams", fields(settings::STREAMS)),
+        ("traces", fields(TRACES)),
         ("defaults", fields(DEFAULTS)),
         ("group", fields(GROUP)),
         ("hook", fields(HOOK)),
@@ -188,6 +192,16 @@ fn the_page_on_webhooks_shows_the_contracts() {
         text = put(&text, name, &part);
     }
     check(&path, &text);
+}
+
+#[test]
+fn every_builtin_has_a_section_with_an_example() {
+    let text = std::fs::read_to_string(docs("builtins.md")).unwrap();
+    for builtin in BUILTINS {
+        let section = text.split_once(&format!("\n### {}\n", builtin.name)).map(|(_, rest)| rest);
+        let section = section.and_then(|rest| rest.split("\n### ").next()).unwrap_or_default();
+        assert!(section.contains(&format!("command: {}", builtin.name)), "{}", builtin.name);
+    }
 }
 
 #[test]

@@ -79,6 +79,19 @@ pub(crate) struct Hook {
     pub(crate) has_warned: AtomicBool,
 }
 
+/// Whether a hook would run on an input, and if not why.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Fit {
+    /// It would run.
+    Runs,
+    /// Its matcher does not fit.
+    Matcher,
+    /// Its condition over this field does not hold.
+    Condition(String),
+    /// It is the same hook as an earlier one of its event, by place from 0, and runs once.
+    Duplicate(usize),
+}
+
 /// The hooks of one event.
 pub(crate) struct EventHooks {
     pub(crate) hooks: Vec<Arc<Hook>>,
@@ -206,5 +219,26 @@ impl EventHooks {
             }
         }
         selected
+    }
+
+    /// Whether each hook fits an input, in configuration order.
+    pub(crate) fn explain(&self, input: &Input) -> Vec<Fit> {
+        let matching = self.matchers.select(input);
+        let selected = self.select(input);
+        let runs = |hook: &Arc<Hook>| selected.iter().any(|running| Arc::ptr_eq(running, hook));
+        let is_first = |first: &Arc<Hook>, hook: &Hook| first.same_as == hook.same_as && runs(first);
+        let fit = |(number, hook): (usize, &Arc<Hook>)| {
+            if runs(hook) {
+                return Fit::Runs;
+            }
+            if !matching.contains(&number) {
+                return Fit::Matcher;
+            }
+            match hook.definition.when.iter().zip(&hook.conditions).find(|(_, condition)| !condition.holds(input)) {
+                Some((when, _)) => Fit::Condition(when.field.clone()),
+                None => Fit::Duplicate(self.hooks.iter().position(|first| is_first(first, hook)).unwrap_or(number)),
+            }
+        };
+        self.hooks.iter().enumerate().map(fit).collect()
     }
 }

@@ -2,14 +2,14 @@
 
 use std::num::NonZeroUsize;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant, SystemTime};
 
 use gatehook_events::catalogue::CATALOGUE;
-use gatehook_events::{Event, Input, Rewritten, Verdict};
+use gatehook_events::{Event, Input, Recorder, Rewritten, Trace, Verdict};
 use tokio_util::sync::CancellationToken;
 
 pub use crate::compiled::{BuildCause, BuildError};
-use crate::compiled::{EventHooks, Hook};
+use crate::compiled::{EventHooks, Fit, Hook};
 use crate::definition::{HookDefinition, HooksConfig};
 use crate::dispatch::{Dispatch, Hold};
 use crate::handler::{Handler, HandlerEnv};
@@ -45,6 +45,7 @@ use crate::streaming::{Policy, Scan, Streaming};
 #[derive(Clone)]
 pub struct Executor {
     inner: Arc<Inner>,
+    recorder: Option<Arc<dyn Recorder>>,
 }
 
 /// Limits of an executor.
@@ -191,7 +192,15 @@ impl Executor {
             observers: Observers::new(options.observer_queue),
             options,
         };
-        Ok(Self { inner: Arc::new(inner) })
+        Ok(Self { inner: Arc::new(inner), recorder: None })
+    }
+
+    /// The same executor; what is dispatched by this handle of it, and its clones, is remembered. An event that no hook
+    /// fits leaves no trace, and costs no more than without a recorder.
+    #[must_use]
+    pub fn recorded(mut self, recorder: Arc<dyn Recorder>) -> Self {
+        self.recorder = Some(recorder);
+        self
     }
 
     /// Whether any hook is configured for this event. A host that gets `false` need not build an input.
@@ -335,7 +344,38 @@ impl Executor {
         if selected.is_empty() {
             return Verdict::allow();
         }
-        Box::pin(Dispatch { inner: &self.inner, event, hooks, cancel, hold }.run(selected, input)).await
+        let start = self.recorder.as_deref().map(|recorder| (recorder, SystemTime::now(), Instant::now()));
+        let verdict = Box::pin(Dispatch { inner: &self.inner, event, hooks, cancel, hold }.run(selected, input)).await;
+        if let Some((recorder, time, start)) = start {
+            recorder.record(Trace::of(event, input, &verdict, time, start.elapsed()));
+        }
+        verdict
+    }
+
+    /// Which hooks of an event [`dispatch`](Self::dispatch) would run on this input, in configuration order, and why it
+    /// would not run the others.
+    ///
+    /// ```
+    /// # use gatehook_engine::events::{Event, Input};
+    /// # use gatehook_engine::{Executor, Fit, HandlerEnv, HookDefinition, HookGroup, HooksConfig};
+    /// let hooks = vec![HookDefinition::builtin("redact_secrets", &[])];
+    /// let config = HooksConfig { groups: vec![HookGroup { event: Event::PreToolUse, matcher: "bash".into(), hooks }] };
+    /// let executor = Executor::new(config, HandlerEnv::current()?)?;
+    /// let input = Input { tool_name: Some("read_file".into()), ..Input::default() };
+    /// let (_, fit) = &executor.explain(Event::PreToolUse, &input)[0];
+    /// assert_eq!(*fit, Fit::Matcher);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn explain(&self, event: Event, input: &Input) -> Vec<(HookInfo<'_>, Fit)> {
+        let fits = self.inner.hooks(event).map(|hooks| hooks.explain(input)).unwrap_or_default();
+        self.hooks().filter(|hook| hook.event == event).zip(fits).collect()
+    }
+
+    /// Whether the hooks of a dispatch of these run one after another, because one of them may rewrite what the next sees.
+    pub fn runs_in_turn(&self, event: Event, input: &Input) -> bool {
+        let turn =
+            |hooks: &EventHooks| hooks.sequential && !hooks.select(input).iter().all(|hook| hook.definition.concurrent);
+        self.inner.hooks(event).is_some_and(turn)
     }
 
     /// Shows an event to the hooks that `pick` wants, out of those that fit, as `async: true` hooks are shown theirs: in

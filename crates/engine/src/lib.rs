@@ -43,6 +43,7 @@ mod unrunnable;
 pub use gatehook_events as events;
 pub(crate) use gatehook_events::unique;
 
+pub use compiled::Fit;
 pub use definition::{HandlerDefinition, HookDefinition, HookGroup, HooksConfig, OnError};
 pub use dispatch::Hold;
 pub use executor::{BuildError, Executor, HookInfo, Options, Pick, Selected};

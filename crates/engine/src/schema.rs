@@ -186,6 +186,11 @@ fn shape(shape: Shape) -> Value {
             { "type": "number", "exclusiveMinimum": 0 },
             { "type": "string", "pattern": DURATION },
         ] }),
+        Shape::Age => json!({ "anyOf": [
+            { "type": "number", "exclusiveMinimum": 0 },
+            { "type": "string", "pattern": DURATION },
+            { "type": "string", "pattern": "^[0-9]+d$" },
+        ] }),
         Shape::Word(words) => json!({ "enum": words }),
         Shape::Texts => texts(),
         Shape::TextMap => map_of(json!({ "type": ["string", "number", "boolean"] })),

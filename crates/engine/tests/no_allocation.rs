@@ -8,7 +8,7 @@ use std::future::Future;
 use std::pin::pin;
 use std::task::{Context, Poll, Waker};
 
-use gatehook_engine::events::{Event, Input, Verdict};
+use gatehook_engine::events::{Event, Input, Recorder, Trace, Verdict};
 use gatehook_engine::{Executor, HandlerEnv, HookDefinition, HookGroup, HooksConfig};
 use tokio_util::sync::CancellationToken;
 
@@ -35,6 +35,14 @@ unsafe impl GlobalAlloc for Counting {
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
+/// Takes traces, and makes nothing of them.
+#[derive(Debug)]
+struct Forgetful;
+
+impl Recorder for Forgetful {
+    fn record(&self, _: Trace) {}
+}
+
 fn executor(groups: Vec<HookGroup>) -> Executor {
     let env = HandlerEnv { working_dir: "/".into(), env: Default::default() };
     Executor::new(HooksConfig { groups }, env).unwrap()
@@ -54,9 +62,11 @@ fn allocations(executor: &Executor, event: Event, input: &Input) -> usize {
 
 #[test]
 fn an_event_without_hooks_allocates_nothing() {
-    let executor = executor(Vec::new());
+    let unrecorded = executor(Vec::new());
+    let recorded = unrecorded.clone().recorded(std::sync::Arc::new(Forgetful));
     for event in Event::all() {
-        assert_eq!(allocations(&executor, event, &Input::default()), 0, "{event:?}");
+        assert_eq!(allocations(&unrecorded, event, &Input::default()), 0, "{event:?}");
+        assert_eq!(allocations(&recorded, event, &Input::default()), 0, "{event:?}, recorded");
     }
 }
 
@@ -72,4 +82,6 @@ fn an_event_whose_hooks_do_not_fit_allocates_nothing() {
     // The first search of a thread makes the automaton's cache.
     allocations(&executor, Event::PreToolUse, &input);
     assert_eq!(allocations(&executor, Event::PreToolUse, &input), 0);
+    let recorded = executor.recorded(std::sync::Arc::new(Forgetful));
+    assert_eq!(allocations(&recorded, Event::PreToolUse, &input), 0, "recorded");
 }

@@ -5,6 +5,7 @@
 //! - [`input`]: what a hook is told. [`message`]: the chat inside of it. [`segment`]: part of a streamed answer.
 //! - [`dialect`]: how a foreign contract spells all of it. [`sample`]: an input for any event, to try hooks with.
 //! - [`output`]: what a hook may answer. [`verdict`]: what all hooks of one event decided together.
+//! - [`trace`]: what is remembered of it.
 //!
 //! No IO, no async runtime, no dependency but serde: everything else in the workspace stands on this crate.
 //! A new event is a row in [`catalogue`], a new payload field a row in [`input`].
@@ -17,6 +18,7 @@ pub mod output;
 pub mod profile;
 pub mod sample;
 pub mod segment;
+pub mod trace;
 pub mod unique;
 pub mod verdict;
 
@@ -27,6 +29,7 @@ pub use message::{FunctionCall, Image, Message, ToolCall};
 pub use output::{Block, HookSpecificOutput, Output, Permission, PermissionDecision};
 pub use profile::Profile;
 pub use segment::{Before, Segment, SegmentKind};
+pub use trace::{Recorder, Trace};
 pub use verdict::{
     Decision, FailureKind, ModelOutput, Notice, Outcome, OutcomeKind, Refusal, Rewritten, TokenUsage, Verb, Verdict,
 };

@@ -133,7 +133,7 @@ impl<'a> Row<'a> {
     }
 }
 
-fn place(origin: &Origin) -> String {
+pub(super) fn place(origin: &Origin) -> String {
     match &origin.file {
         Some(file) => format!("{}:{}", file.display(), origin.line),
         None => "environment".to_owned(),

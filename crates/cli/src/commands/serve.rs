@@ -56,7 +56,7 @@ pub(crate) fn run(args: &ServeArgs, verbose: u8, printer: &mut Printer) -> Resul
         let signals = Signals::new()?;
         let handle = Gateway::start(serving.config.clone())?;
         announce(&handle, &serving);
-        let Serving { executor, config } = serving;
+        let Serving { executor, config, .. } = serving;
         // It would keep this configuration's workers when another one is in force.
         drop(config);
         let running = Running { handle, executor, sources: &sources, watch, old: JoinSet::new() };
@@ -64,6 +64,7 @@ pub(crate) fn run(args: &ServeArgs, verbose: u8, printer: &mut Printer) -> Resul
         Ok(Exit::Done)
     });
     drop(runtime);
+    sources.drain(PATIENCE);
     end_leftovers(PATIENCE);
     exit
 }
@@ -99,7 +100,7 @@ fn summary(serving: &Serving, sources: &Sources<'_>) -> Table {
 
 /// What a configuration does that its author may not expect.
 fn notes(serving: &Serving) -> Vec<String> {
-    let mut notes = Vec::new();
+    let mut notes: Vec<String> = serving.unrecorded.iter().cloned().collect();
     let windowed = |hook: &HookInfo<'_>| [hook.policy.text, hook.policy.thinking].contains(&Held::Window);
     for hook in serving.executor.hooks().filter(|hook| hook.event == Event::PostInference && windowed(hook)) {
         let name = hook.definition.display_name();

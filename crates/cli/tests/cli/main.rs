@@ -13,6 +13,8 @@ mod misbehaving;
 mod output;
 mod pages;
 mod reload;
+mod remembering;
+mod replaying;
 mod schema;
 mod serve;
 mod starting;

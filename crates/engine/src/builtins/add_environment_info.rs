@@ -21,6 +21,9 @@ impl Judge for AddEnvironmentInfo {
     const READS_FILES: bool = true;
 
     fn judge(&self, event: Event, input: &Input, _: &Others) -> BuiltinResult {
+        if !self.0.is_known(input) {
+            return Ok(None);
+        }
         let dir = self.0.dir(input);
         let text = format!(
             "Environment:\n- Working directory: {}\n- Git repository: {}\n- Operating system: {}\n- Architecture: \

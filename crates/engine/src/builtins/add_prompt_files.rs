@@ -57,7 +57,7 @@ impl Judge for AddPromptFiles {
     const READS_FILES: bool = true;
 
     fn judge(&self, event: Event, input: &Input, _: &Others) -> BuiltinResult {
-        if self.names.is_empty() {
+        if self.names.is_empty() || !self.place.is_known(input) {
             return Ok(None);
         }
         let dir = self.place.dir(input);

@@ -3,11 +3,12 @@
 //! The hook on `stop` keeps; the host looks up by [`answer`] before it calls the model. The file holds one JSON line for
 //! each answer, questions as SHA-256 alone.
 
-use std::fs::{File, OpenOptions};
+use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{self, Read as _, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use gatehook_events::{Event, FailureKind, Input};
 use serde::{Deserialize, Serialize};
@@ -26,6 +27,10 @@ const ANSWERS: usize = 1000;
 const BYTES: u64 = 16 << 20;
 /// Bytes of one answer.
 const ANSWER: usize = 1 << 20;
+
+/// How long a file may be in use by others.
+const PATIENCE: Duration = Duration::from_secs(2);
+const RETRY: Duration = Duration::from_millis(10);
 
 /// How questions are compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -103,9 +108,22 @@ pub fn answer(file: &Path, question: &str, comparison: Comparison) -> io::Result
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         opened => opened?,
     };
-    file.lock_shared()?;
+    locked(|| file.try_lock_shared())?;
     let question = digest(question, comparison);
     Ok(lines(&file)?.into_iter().rfind(|line| line.question == question).map(|line| line.answer))
+}
+
+/// Waits for others that read and write, but not for ever.
+fn locked(lock: impl Fn() -> Result<(), TryLockError>) -> io::Result<()> {
+    let begin = Instant::now();
+    loop {
+        match lock() {
+            Ok(()) => return Ok(()),
+            Err(TryLockError::Error(error)) => return Err(error),
+            Err(TryLockError::WouldBlock) if begin.elapsed() < PATIENCE => std::thread::sleep(RETRY),
+            Err(TryLockError::WouldBlock) => return Err(io::ErrorKind::TimedOut.into()),
+        }
+    }
 }
 
 /// Lines that cannot be read, as one that was cut short, are left out.
@@ -121,7 +139,7 @@ fn keep(path: &Path, question: &str, answer: &str, comparison: Comparison) -> io
         std::fs::create_dir_all(folder)?;
     }
     let mut file = OpenOptions::new().read(true).append(true).create(true).mode(0o600).open(path)?;
-    file.lock()?;
+    locked(|| file.try_lock())?;
     let line = Line { question: digest(question, comparison), answer: answer.to_owned(), time: time::now() };
     let known = lines(&file)?;
     let size = file.metadata()?.len();

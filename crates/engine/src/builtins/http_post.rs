@@ -111,7 +111,9 @@ mod tests {
     use gatehook_events::Event;
     use serde_json::{Value, json};
 
-    use super::super::tests::{Listener, foreign, verdict};
+    use super::super::tests::{Listener, foreign, verdict, verdict_of};
+    use crate::definition::{HookDefinition, Origin, Source};
+    use crate::{Executor, HandlerEnv, HookGroup, HooksConfig};
 
     #[tokio::test]
     async fn a_body_is_posted_as_it_stands_and_an_event_as_its_payload() {
@@ -129,6 +131,20 @@ mod tests {
         let request = listener.request();
         let body: Value = serde_json::from_str(request.rsplit("\r\n\r\n").next().unwrap()).unwrap();
         assert_eq!((&body["session_id"], &body["hook_event_name"]), (&json!("s"), &json!("session_start")));
+    }
+
+    #[tokio::test]
+    async fn a_hook_of_the_workspace_reaches_no_address_of_this_machine() {
+        let listener = Listener::start("200 OK");
+        for (source, path) in [(Source::Workspace, "/workspace"), (Source::User, "/user")] {
+            let origin = Origin { source, ..Origin::default() };
+            let hook = HookDefinition { origin, ..HookDefinition::builtin("http_post", &[&listener.url(path)]) };
+            let group = HookGroup { event: Event::SessionStart, matcher: String::new(), hooks: vec![hook] };
+            let config = HooksConfig { groups: vec![group] };
+            let executor = Executor::new(config, HandlerEnv::current().unwrap()).unwrap();
+            assert!(verdict_of(&executor, Event::SessionStart, json!({})).await.allowed);
+        }
+        assert!(listener.request().starts_with("POST /user "), "the first request is the user's");
     }
 
     #[tokio::test]

@@ -37,6 +37,11 @@ impl Place {
         self.own.clone().unwrap_or_else(happened)
     }
 
+    /// Whether it is known where the event happened. docker-agent's builtins say nothing where it is not.
+    pub(super) fn is_known(&self, input: &Input) -> bool {
+        self.profile == Profile::Native || self.own.is_some() || input.cwd.as_deref().is_some_and(|cwd| !cwd.is_empty())
+    }
+
     pub(super) fn variable(&self, name: &str) -> Option<&str> {
         self.env.get(name).map(String::as_str).filter(|value| !value.is_empty())
     }

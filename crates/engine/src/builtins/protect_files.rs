@@ -64,6 +64,8 @@ const OWN: &[&str] = &[
     "gatehook.toml",
     ".gatehook",
     "**/.ollama/hooks",
+    "**/.ollama/settings.json",
+    "**/.ollm/trusted-hooks.json",
     "**/.config/gatehook",
 ];
 

@@ -71,7 +71,8 @@ pub(super) fn locked(root: &Section<'_>, options: &ReadOptions<'_>) -> Vec<Strin
         refuse(root, "locked", "only a managed file can lock settings", "remove it");
         return Vec::new();
     }
-    let known: Vec<&str> = std::iter::once("max_concurrent_hooks").chain(options.sections.iter().copied()).collect();
+    let known: Vec<&str> =
+        ["max_concurrent_hooks", "traces"].into_iter().chain(options.sections.iter().copied()).collect();
     for name in locked.iter().filter(|name| !known.contains(&name.as_str())) {
         let problem = root.problem(Kind::InvalidValue, format!("there is no setting `{name}`"));
         root.report(problem.at(root.place("locked")).help(suggest::one_of(name, &known)));

@@ -29,6 +29,20 @@ pub(crate) fn parse(text: &str) -> Option<f64> {
     (!unsigned.is_empty() && nanos.is_finite()).then_some(sign * nanos / 1e9)
 }
 
+/// The same, or a number of days as in `7d`: for what is kept rather than waited for.
+pub(crate) fn parse_age(text: &str) -> Option<f64> {
+    let days = text.strip_suffix('d').filter(|days| days.bytes().all(|byte| byte.is_ascii_digit()));
+    match days {
+        Some(days) => days.parse::<f64>().ok().map(|days| days * 86_400.0),
+        None => parse(text),
+    }
+}
+
+/// How long ago, as in `30m`, `12h` or `7d`; `None` where it is no length of time, is negative, or more than a year.
+pub fn age(text: &str) -> Option<Duration> {
+    parse_age(text).and_then(of_seconds)
+}
+
 /// A duration, where it is neither negative nor longer than [`MAX`].
 pub(crate) fn of_seconds(seconds: f64) -> Option<Duration> {
     Duration::try_from_secs_f64(seconds).ok().filter(|&duration| duration <= MAX)
@@ -67,6 +81,16 @@ mod tests {
             ("٣s", None),
         ] {
             assert_eq!(parse(text), seconds, "{text}");
+        }
+    }
+
+    #[test]
+    fn an_age_may_be_given_in_days() {
+        for (text, seconds) in [("7d", Some(604_800)), ("1h30m", Some(5400)), ("0d", Some(0)), ("90s", Some(90))] {
+            assert_eq!(age(text), seconds.map(Duration::from_secs), "{text}");
+        }
+        for text in ["d", "1.5d", "-1d", "1d12h", "7 d", "400d", "99999999999999999999d", "", "x"] {
+            assert_eq!(age(text), None, "{text}");
         }
     }
 

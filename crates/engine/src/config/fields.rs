@@ -55,6 +55,7 @@ pub const FILE: &[Field] = &[
         .default("native"),
     Field::new("max_concurrent_hooks", Shape::Integer, "How many hooks run at once, in the whole process.")
         .default("twice the processors"),
+    Field::new("traces", Shape::Table(TRACES), "Whether dispatches are remembered, where, and for how long."),
     Field::new(
         "required",
         Shape::Any,
@@ -66,6 +67,16 @@ pub const FILE: &[Field] = &[
         Shape::Texts,
         "Settings that no other file, variable or flag changes, as in `[listen]`. In a managed file.",
     ),
+];
+
+/// `traces`.
+pub const TRACES: &[Field] = &[
+    Field::new("enabled", Shape::Bool, "Remember dispatches.")
+        .default("true for commands that raise events, false for `serve`"),
+    Field::new("path", Shape::Text, "The file that remembers them, SQLite.")
+        .default("`gatehook/gatehook.db` below `XDG_STATE_HOME`"),
+    Field::new("keep", Shape::Age, "For how long.").default("7d"),
+    Field::new("max_rows", Shape::Integer, "How many at most; then the oldest go.").default("100000"),
 ];
 
 /// What hooks leave out.

@@ -66,6 +66,7 @@ mod reference;
 mod section;
 pub(crate) mod suggest;
 mod toml;
+mod traces;
 mod webhook;
 mod yaml;
 
@@ -77,10 +78,12 @@ use gatehook_events::Profile;
 
 pub use diagnostic::{ConfigError, Diagnostic, DiagnosticKind, Diagnostics, MAX_PROBLEMS};
 pub use document::{Document, Format, Key, MAX_BYTES, MAX_DEPTH, MAX_NODES, Node, Value};
+pub use duration::age;
 pub use hooks::{Defaults, ReadOptions, read_hooks};
 pub use ollama::{OLLAMA_VARIABLES, Variable, ollama_env};
 pub use section::{Context, Field, Section, Shape, words};
 pub use suggest::did_you_mean;
+pub use traces::TraceSettings;
 
 use crate::definition::HooksConfig;
 use crate::trust::Required;
@@ -101,6 +104,8 @@ pub struct File {
     pub required: Vec<Required>,
     /// Settings that nothing else changes.
     pub locked: Vec<String>,
+    /// Whether dispatches are remembered.
+    pub traces: TraceSettings,
 }
 
 /// Reads a file that has nothing but hooks.
@@ -140,6 +145,7 @@ pub fn read_file(document: &Document, options: &ReadOptions<'_>, diagnostics: &D
         max_concurrent_hooks: None,
         required: Vec::new(),
         locked: Vec::new(),
+        traces: TraceSettings::default(),
     };
     if document.root.value == Value::Null {
         return file;
@@ -159,6 +165,7 @@ pub fn read_file(document: &Document, options: &ReadOptions<'_>, diagnostics: &D
     file.max_concurrent_hooks = root.count("max_concurrent_hooks", 1).and_then(NonZeroUsize::new);
     file.required = authority::required(&root, options);
     file.locked = authority::locked(&root, options);
+    file.traces = TraceSettings::read(&root, options);
     if let Some(section) = root.section("defaults", fields::DEFAULTS) {
         file.defaults = defaults(&section, &file.defaults);
     }

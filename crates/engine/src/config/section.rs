@@ -37,6 +37,8 @@ pub enum Shape {
     Text,
     /// A number of seconds, or text such as `500ms`.
     Duration,
+    /// The same, or text such as `7d`.
+    Age,
     /// One of these words.
     Word(&'static [&'static str]),
     /// A list of texts; numbers and booleans stand for their own spelling.
@@ -244,7 +246,19 @@ impl<'a> Section<'a> {
 
     /// A length of time of at least 0.
     pub fn duration(&self, name: &str) -> Option<Duration> {
-        let seconds = self.seconds(name)?;
+        self.bounded(name, self.seconds(name)?)
+    }
+
+    /// The same, in days too.
+    pub fn age(&self, name: &str) -> Option<Duration> {
+        let node = self.node(name)?;
+        let Value::Str(text) = &node.value else { return self.duration(name) };
+        let seconds = duration::parse_age(text);
+        let wanted = "a number of seconds, or text such as `30m`, `12h`, `7d`";
+        self.bounded(name, seconds.or_else(|| self.wrong_type(name, node, wanted))?)
+    }
+
+    fn bounded(&self, name: &str, seconds: f64) -> Option<Duration> {
         let duration = duration::of_seconds(seconds);
         if duration.is_none() {
             let message = format!("`{name}` must be between 0 and {} days", duration::MAX.as_secs() / 86_400);

@@ -10,6 +10,7 @@ use crate::handler::{DefinitionError, Run};
 use crate::{Executor, Handler, HandlerEnv, HandlerFactory, HookDefinition, HookGroup, HooksConfig, Options, Registry};
 
 mod picked;
+mod recorded;
 
 /// A handler that does what its definition says: `delay` in milliseconds, then `panic`, `fail`, `hang`, `direct` or a
 /// process that wrote `stdout` and `stderr` and ended with `code`.

@@ -229,7 +229,8 @@ impl<'a> Search<'a> {
 
     fn word(&mut self, word: &Word, depth: usize) {
         let text = self.expanded(word);
-        if word.parts.iter().any(|part| matches!(part, Part::Glob(_))) {
+        // A pattern in quotes is one for the program, as for `find -name`.
+        if word.parts.iter().any(|part| matches!(part, Part::Glob(_))) || is_quoted_pattern(&text) {
             self.pattern(word);
         }
         self.path(&text);
@@ -259,6 +260,7 @@ impl<'a> Search<'a> {
     fn pattern(&mut self, word: &Word) {
         let part = |part: &Part| match part {
             Part::Glob(glob) => glob.clone(),
+            Part::Text(text) if is_quoted_pattern(text) => text.clone(),
             Part::Text(text) => escaped(text),
             Part::Variable(name) => escaped(&self.variable(name)),
             Part::Unknown => "*".to_owned(),
@@ -337,6 +339,11 @@ impl<'a> Search<'a> {
     fn refuse(&mut self, why: String) {
         self.found.get_or_insert(why);
     }
+}
+
+/// A short word with `*`, `?` or `[…]`, and nothing that makes it prose or a program.
+fn is_quoted_pattern(text: &str) -> bool {
+    text.contains(['*', '?', '[']) && text.len() <= 256 && !text.contains([' ', '\n', '\'', '"', '(', ';', '\\', '$'])
 }
 
 fn escaped(text: &str) -> String {

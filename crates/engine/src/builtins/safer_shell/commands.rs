@@ -84,18 +84,18 @@ pub(super) const SAFE: &[&str] = &[
     ":",
 ];
 
-/// Change nothing, unless an argument begins with one of these. With no list they must have no arguments at all.
+/// Change nothing, unless an argument begins with one of these. Long options may be cut short, so their beginnings do.
 pub(super) const SAFE_BUT: &[(&str, &[&str])] = &[
     ("ag", &["--pager"]),
-    ("base64", &["-o", "--output"]),
+    ("base64", &["-o", "--o"]),
     ("column", &[]),
     ("fd", &["-x", "-X", "--exec", "--exec-batch"]),
-    ("file", &["-C", "--compile"]),
+    ("file", &["-C", "--c"]),
     ("find", &["-delete", "-exec", "-ok", "-fprint", "-fls"]),
-    ("less", &["-o", "-O", "--log", "-k", "--lesskey", "+"]),
+    ("less", &["-o", "-O", "-k", "--lo", "--LO", "--ke", "+"]),
     ("more", &["+"]),
     ("rg", &["--pre", "--hostname-bin", "-z", "--search-zip"]),
-    ("sort", &["-o", "--o", "--compress", "-T", "--temp"]),
+    ("sort", &["-o", "--o", "--c", "-T", "--t"]),
     ("tree", &["-o", "-R"]),
 ];
 
@@ -181,16 +181,7 @@ pub(super) const SAFE_SUBCOMMANDS: &[Subcommands] = &[
             "grep",
             "whatchanged",
         ],
-        spoilers: &[
-            "--output",
-            "--ext-diff",
-            "--textconv",
-            "-O",
-            "--open-files",
-            "--exec",
-            "--upload-pack",
-            "--filters",
-        ],
+        spoilers: &["--ou", "--ext", "--te", "-O", "--op", "--exe", "--upl", "--filt"],
     },
     Subcommands {
         program: "cargo",

@@ -74,6 +74,8 @@ fn lines_are_labelled_by_the_worst_of_their_commands() {
         ("sort -o x y", Unknown),
         ("git -c core.pager=x log", Unknown),
         ("git log --output=x", Unknown),
+        ("git diff --outp=x", Unknown),
+        ("sort --comp=./x y", Unknown),
         ("git commit -m x", Unknown),
         ("ls() { echo; }; ls", Unknown),
         ("ls 'unclosed", Unknown),

@@ -7,12 +7,13 @@ use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
+use gatehook_events::FailureKind;
 use sha2::{Digest, Sha256};
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
 use super::super::git;
-use super::super::place::{repository, state};
+use super::super::place::{read, repository, state};
 use super::unbounded;
 use crate::handler::HandlerError;
 use crate::handlers::command::tool::{Told, Tool, Until};
@@ -210,15 +211,22 @@ impl Snapshots {
 
     /// Writes and removes files, by the lines of a diff towards `target`.
     async fn write(&self, changed: &str, target: &str, until: Until<'_>) -> Result<(Vec<PathBuf>, Vec<PathBuf>)> {
-        let mut fields = changed.split('\0');
-        let (mut written, mut removed, mut left_alone) = (Vec::new(), Vec::new(), Vec::new());
+        let mut fields = changed.split('\0').map(str::to_owned);
+        let mut changes = Vec::new();
         while let (Some(status), Some(path)) = (fields.next(), fields.next()) {
-            if is_too_large(&self.worktree.join(path)) {
-                left_alone.push(PathBuf::from(path));
-            } else if status == "D" {
-                removed.push(path);
-            } else {
-                written.push(path);
+            changes.push((status, path));
+        }
+        let worktree = self.worktree.clone();
+        let sized = apart(move || {
+            let sized = changes.into_iter().map(|(status, path)| (is_too_large(&worktree.join(&path)), status, path));
+            sized.collect::<Vec<_>>()
+        });
+        let (mut written, mut removed, mut left_alone) = (Vec::new(), Vec::new(), Vec::new());
+        for (is_too_large, status, path) in sized.await? {
+            match status.as_str() {
+                _ if is_too_large => left_alone.push(PathBuf::from(path)),
+                "D" => removed.push(path),
+                _ => written.push(path),
             }
         }
         let list = self.store.join("paths");
@@ -228,7 +236,7 @@ impl Snapshots {
             if paths.is_empty() {
                 continue;
             }
-            self.write_file(&list, paths.join("\0").as_bytes())?;
+            self.write_file(&list, paths.join("\0")).await?;
             let from = format!("--pathspec-from-file={}", list.display());
             let args: Vec<&str> = ["--literal-pathspecs"]
                 .iter()
@@ -245,13 +253,18 @@ impl Snapshots {
     async fn tree(&self, until: Until<'_>) -> Result<String> {
         let listed = ["ls-files", "-z", "--others", "--modified", "--deleted", "--exclude-standard"];
         let changed = self.git(&listed, until).await?;
-        let mut paths: Vec<&str> =
-            changed.split('\0').filter(|path| !path.is_empty() && !path.ends_with('/')).collect();
-        paths.retain(|path| !is_too_large(&self.worktree.join(path)));
-        paths.dedup();
+        let worktree = self.worktree.clone();
+        let paths = apart(move || {
+            let named = changed.split('\0').filter(|path| !path.is_empty() && !path.ends_with('/'));
+            let mut paths: Vec<String> =
+                named.filter(|path| !is_too_large(&worktree.join(path))).map(str::to_owned).collect();
+            paths.dedup();
+            paths
+        });
+        let paths = paths.await?;
         if !paths.is_empty() {
             let list = self.store.join("paths");
-            self.write_file(&list, paths.join("\0").as_bytes())?;
+            self.write_file(&list, paths.join("\0")).await?;
             let from = format!("--pathspec-from-file={}", list.display());
             let add = ["--literal-pathspecs", "add", "--all", "--ignore-errors", &from, "--pathspec-file-nul"];
             // Files come and go meanwhile; what could be added is in the index.
@@ -275,7 +288,9 @@ impl Snapshots {
     /// Forgets what is older than seven days; once a day at most.
     pub(super) async fn tidy_until(&self, until: Until<'_>) -> Result<()> {
         let stamp = self.store.join("tidied");
-        let age = stamp.metadata().and_then(|metadata| metadata.modified()).ok().and_then(|at| at.elapsed().ok());
+        let looked = stamp.clone();
+        let age = apart(move || looked.metadata().and_then(|it| it.modified()).ok().and_then(|at| at.elapsed().ok()));
+        let age = age.await?;
         if age.is_some_and(|age| age < TIDIED) {
             return Ok(());
         }
@@ -291,7 +306,7 @@ impl Snapshots {
             }
         }
         self.git(&["gc", "--quiet", "--prune=7.days.ago"], until).await?;
-        self.write_file(&stamp, b"")
+        self.write_file(&stamp, String::new()).await
     }
 
     /// What git knows by this name.
@@ -321,11 +336,13 @@ impl Snapshots {
 
     /// One process at a time; makes the store where there is none. What a process that was ended has left is taken away.
     async fn lock(&self, until: Until<'_>) -> Result<File> {
-        let failed = |source| SnapshotError::Io { path: self.store.clone(), source };
-        DirBuilder::new().recursive(true).mode(0o700).create(&self.store).map_err(failed)?;
-        let mut options = OpenOptions::new();
-        let file = options.write(true).create(true).truncate(false).mode(0o600).open(self.store.join("gatehook.lock"));
-        let file = file.map_err(failed)?;
+        let store = self.store.clone();
+        let opened = apart(move || {
+            DirBuilder::new().recursive(true).mode(0o700).create(&store)?;
+            let mut options = OpenOptions::new();
+            options.write(true).create(true).truncate(false).mode(0o600).open(store.join("gatehook.lock"))
+        });
+        let file = opened.await?.map_err(|source| SnapshotError::Io { path: self.store.clone(), source })?;
         while file.try_lock().is_err() {
             tokio::select! {
                 biased;
@@ -333,32 +350,45 @@ impl Snapshots {
                 () = sleep(RETRY) => {}
             }
         }
-        let _ = std::fs::remove_file(self.store.join("index.lock"));
-        if !self.store.join("HEAD").exists() {
+        let store = self.store.clone();
+        let is_new = apart(move || {
+            let _ = std::fs::remove_file(store.join("index.lock"));
+            !store.join("HEAD").exists()
+        });
+        if is_new.await? {
             // The worktree's variables would make it the worktree's own repository.
             let mut git = self.git.clone();
             git.env.retain(|name, _| name != "GIT_DIR" && name != "GIT_WORK_TREE");
             let store = self.store.display().to_string();
             git::run(&git, &["init", "--quiet", "--bare", &store], &self.worktree, until, OUTPUT).await?;
         }
-        self.exclude();
+        let (store, worktree) = (self.store.clone(), self.worktree.clone());
+        apart(move || exclude(&store, &worktree)).await?;
         Ok(file)
     }
 
-    /// What the project ignores beside its `.gitignore` files.
-    fn exclude(&self) {
-        let own = super::super::place::read(&self.worktree.join(".git/info/exclude"), 1 << 20).unwrap_or_default();
-        let path = self.store.join("info/exclude");
-        if std::fs::read_to_string(&path).is_ok_and(|known| known == own) {
-            return;
-        }
-        let _ = std::fs::create_dir_all(self.store.join("info"));
-        let _ = std::fs::write(path, own);
+    async fn write_file(&self, path: &Path, text: String) -> Result<()> {
+        let file = path.to_owned();
+        let written = apart(move || std::fs::write(file, text)).await?;
+        written.map_err(|source| SnapshotError::Io { path: path.to_owned(), source })
     }
+}
 
-    fn write_file(&self, path: &Path, bytes: &[u8]) -> Result<()> {
-        std::fs::write(path, bytes).map_err(|source| SnapshotError::Io { path: path.to_owned(), source })
+/// On a thread that may wait for files.
+async fn apart<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T> {
+    let panicked = |_| HandlerError::new(FailureKind::HandlerError, "it panicked");
+    Ok(tokio::task::spawn_blocking(work).await.map_err(panicked)?)
+}
+
+/// What the project ignores beside its `.gitignore` files.
+fn exclude(store: &Path, worktree: &Path) {
+    let own = read(&worktree.join(".git/info/exclude"), 1 << 20).unwrap_or_default();
+    let path = store.join("info/exclude");
+    if std::fs::read_to_string(&path).is_ok_and(|known| known == own) {
+        return;
     }
+    let _ = std::fs::create_dir_all(store.join("info"));
+    let _ = std::fs::write(path, own);
 }
 
 fn is_too_large(path: &Path) -> bool {

@@ -63,6 +63,17 @@ async fn a_linked_worktree_is_a_repository_too() {
 }
 
 #[tokio::test]
+async fn where_an_event_happened_is_the_engines_folder_unless_docker_agent_says() {
+    for (name, args, event) in
+        [("add_environment_info", &[][..], Event::SessionStart), ("add_prompt_files", &["x.md"], Event::TurnStart)]
+    {
+        let native = verdict(event, name, args, json!({})).await;
+        let foreign = foreign(event, name, args, json!({})).await;
+        assert_eq!((native.instruction_context.len(), foreign.instruction_context.len()), (1, 0), "{name}");
+    }
+}
+
+#[tokio::test]
 async fn git_is_asked_what_has_changed() {
     let dir = repository();
     let status = says(dir.path(), Event::TurnStart, "add_git_status", &[]).await;
