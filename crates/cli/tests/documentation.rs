@@ -10,12 +10,14 @@ mod environment;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use gatehook_dialects::{ollama_cli, ollm};
 use gatehook_engine::builtins::{BUILTINS, Builtin};
 use gatehook_engine::config::fields::{
-    CONDITIONS, DEFAULTS, FILE, GROUP, HOOK, REPLY, REQUEST, REWRITE, RULE, STREAM, TRACES,
+    CONDITIONS, DEFAULTS, FILE, GROUP, HOOK, REPLY, REQUEST, REWRITE, RULE, STREAM, TRACES, TYPE,
 };
 use gatehook_engine::config::{Field, OLLAMA_VARIABLES, Shape, Variable};
 use gatehook_engine::events::Event;
+use gatehook_engine::events::input::FIELDS;
 use gatehook_engine::handlers::webhook::{CONTRACTS, Terms};
 use gatehook_gateway::settings;
 
@@ -105,6 +107,63 @@ fn builtins() -> String {
     let row = |it: &Builtin| format!("| `{}` | {} | {} | {} |\n", it.name, events(it.events), it.doc, it.args);
     let head = "| `command` | events | what it does | `args` |\n|---|---|---|---|\n".to_owned();
     std::iter::once(head).chain(BUILTINS.iter().map(row)).collect()
+}
+
+/// The types of hooks, with the fields that they alone have.
+fn types() -> String {
+    let mut table = String::from("| `type` | is told of an event | answers | its own fields |\n|---|---|---|---|\n");
+    for (name, [told, answers]) in TYPE {
+        let own: Vec<&str> = HOOK.iter().filter(|it| it.only.contains(&name)).map(|it| it.name).collect();
+        table.push_str(&format!("| [`{name}`](configuration.md#{name}) | {told} | {answers} | {} |\n", codes(&own)));
+    }
+    table
+}
+
+/// The builtins by event.
+fn builtin_events() -> String {
+    let named = |builtins: Vec<&str>| {
+        let link = |name: &&str| format!("[`{name}`](builtins.md#{name})");
+        builtins.iter().map(link).collect::<Vec<_>>().join(", ")
+    };
+    let on = |event: Event| BUILTINS.iter().filter(|it| it.events.contains(&event)).map(|it| it.name).collect();
+    let everywhere = BUILTINS.iter().filter(|it| it.events.is_empty()).map(|it| it.name).collect();
+    let mut table = String::from("| event | builtins |\n|---|---|\n");
+    for event in Event::all().filter(|event| !event.is_lane()) {
+        let builtins = named(on(event));
+        if !builtins.is_empty() {
+            table.push_str(&format!("| `{}` | {builtins} |\n", event.name()));
+        }
+    }
+    table.push_str(&format!("| every event | {} |\n", named(everywhere)));
+    table
+}
+
+/// Fields of a native payload, and where they stand in those of others.
+fn elsewhere() -> String {
+    let mut table = String::from("| field | Ollama CLI | OLLM CLI |\n|---|---|---|\n");
+    let places = |of: &dyn Fn(Event) -> Vec<(&'static str, &'static str)>, field: &str| {
+        let rows = Event::all().flat_map(of);
+        let here = rows.filter(|(_, fact)| fact.split('.').next() == Some(field)).map(|(place, _)| place);
+        codes(&here.collect::<std::collections::BTreeSet<_>>().into_iter().collect::<Vec<_>>())
+    };
+    for field in FIELDS {
+        let there = places(&|event| ollama_cli::places(event).collect(), field.name);
+        let ollm = places(&|event| ollm::places(event).collect(), field.name);
+        if !(there.is_empty() && ollm.is_empty()) {
+            table.push_str(&format!("| `{}` | {there} | {ollm} |\n", field.name));
+        }
+    }
+    table
+}
+
+#[test]
+fn the_protocol_page_shows_types_builtins_and_fields_of_others() {
+    let path = docs("protocol.md");
+    let mut text = std::fs::read_to_string(&path).unwrap();
+    for (name, part) in [("types", types()), ("builtins", builtin_events()), ("elsewhere", elsewhere())] {
+        text = put(&text, name, &part);
+    }
+    check(&path, &text);
 }
 
 #[test]

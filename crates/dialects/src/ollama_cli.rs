@@ -114,6 +114,11 @@ fn rows(event: Event) -> impl Iterator<Item = &'static Row> {
     of_event.iter().copied().flatten()
 }
 
+/// Where facts of an event stand in its `data`, and beside it: the key, and the field of a native payload.
+pub fn places(event: Event) -> impl Iterator<Item = (&'static str, &'static str)> {
+    rows(event).copied()
+}
+
 fn is_tool_event(event: Event) -> bool {
     rows(event).any(|(_, fact)| *fact == "tool_input")
 }

@@ -80,6 +80,11 @@ const CONTEXTS: &[(Event, &[Row])] = &[
     (Event::Custom, &[("eventName", "event_name"), ("data", "data"), ("source", "source"), ID]),
 ];
 
+/// Where facts of an event stand in its `context`: the place, and the field of a native payload.
+pub fn places(event: Event) -> impl Iterator<Item = (&'static str, &'static str)> {
+    rows(event).iter().copied()
+}
+
 /// What callers may say of the session on any event.
 const SESSION: &[Row] = &[ID, USER, STARTED];
 

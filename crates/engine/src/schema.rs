@@ -153,7 +153,7 @@ fn definitions() -> Value {
 /// A hook: what each type needs, and what means nothing on it.
 fn hook() -> Value {
     let mut schema = section(HOOK);
-    let rules = TYPE.iter().map(|(kind, ())| {
+    let rules = TYPE.iter().map(|(kind, _)| {
         let required = REQUIRED.iter().find(|(name, _)| name == kind).map_or(&[][..], |(_, fields)| fields);
         let misplaced = HOOK.iter().filter(|field| !field.only.is_empty() && !field.only.contains(kind));
         let refused: Map<String, Value> = misplaced.map(|field| (field.name.to_owned(), false.into())).collect();

@@ -21,9 +21,15 @@ pub const TOOL_CALLS: [(&str, ToolCalls); 2] = [("hold", ToolCalls::Hold), ("pas
 pub const CACHE: [(&str, Cache); 1] = [("content", Cache::Content)];
 /// The request of a webhook.
 pub const METHOD: [(&str, &str); 3] = [("POST", "POST"), ("PUT", "PUT"), ("PATCH", "PATCH")];
-/// The types of hooks that every file may use.
-pub const TYPE: [(&str, ()); 6] =
-    [(COMMAND, ()), (WORKER, ()), (PYTHON, ()), (WEBHOOK, ()), (BUILTIN, ()), (MODEL, ())];
+/// The types of hooks that every file may use: how a hook is told of an event, and how it answers.
+pub const TYPE: [(&str, [&str; 2]); 6] = [
+    (COMMAND, ["on standard input, a process for each event", "by exit code, standard output and standard error"]),
+    (WORKER, ["by a line on standard input, in a process that lives on", "by a line on standard output"]),
+    (PYTHON, ["as a `dict`, in an interpreter that lives on", "by what it returns: a `dict`, `None` or text"]),
+    (WEBHOOK, ["by a request, in the words of its `contract`", "by its response: 2xx with an answer, or with nothing"]),
+    (BUILTIN, ["in the process", "in the process"]),
+    (MODEL, ["by its `prompt`, filled in", "by a decision as its `schema` has it, or by text"]),
+];
 /// The environment policies that are a word.
 pub const ENV_POLICY: [(&str, &EnvPolicy); 2] = [("inherit", &EnvPolicy::Inherit), ("minimal", &EnvPolicy::Minimal)];
 

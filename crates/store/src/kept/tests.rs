@@ -41,6 +41,12 @@ fn a_secret_is_taken_out_wherever_it_stands() {
 }
 
 #[test]
+fn an_approval_is_not_kept() {
+    let kept = input(&read(json!({"approval": "apr-1", "data": {"approval": "given"}})));
+    assert_eq!((value(&kept), kept.secrets), (json!({"approval": MARKER, "data": {"approval": "given"}}), 1));
+}
+
+#[test]
 fn no_half_of_a_secret_is_kept_where_a_text_is_cut() {
     let secret = secret();
     let start = 256 - secret.len() / 2;

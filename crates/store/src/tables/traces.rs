@@ -33,9 +33,9 @@ pub(crate) const CREATE: &str = "
         duration_us INTEGER NOT NULL
     ) STRICT;
     CREATE INDEX traces_time    ON traces (time_ms);
-    CREATE INDEX traces_event   ON traces (event, id);
-    CREATE INDEX traces_session ON traces (session, id) WHERE session IS NOT NULL;
-    CREATE INDEX traces_failed  ON traces (id) WHERE failed;
+    CREATE INDEX traces_event   ON traces (event, time_ms);
+    CREATE INDEX traces_session ON traces (session, time_ms) WHERE session IS NOT NULL;
+    CREATE INDEX traces_failed  ON traces (time_ms) WHERE failed;
 ";
 
 const INSERT: &str = "
@@ -71,20 +71,39 @@ pub(crate) fn insert(connection: &Connection, trace: &Trace, kept: &Kept, plane:
     Ok(connection.last_insert_rowid())
 }
 
-/// Deletes at most `limit` of the oldest rows that need not be kept, and says how many.
+/// Deletes at most `limit` of the rows that are too many and as many that are too old, the oldest first; says how many of
+/// either, the larger number.
 pub(crate) fn prune(connection: &Connection, keep: &Keep, now: SystemTime, limit: usize) -> Result<usize> {
-    let oldest = now.checked_sub(keep.age).map_or(0, millis);
-    let sql = "DELETE FROM traces WHERE id IN (
-            SELECT id FROM traces WHERE time_ms < ?1
-            UNION SELECT id FROM traces WHERE id <= (SELECT max(id) FROM traces) - ?2
-            ORDER BY id LIMIT ?3)";
+    let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+    let many = "DELETE FROM traces WHERE id IN (
+            SELECT id FROM traces WHERE id <= (SELECT max(id) FROM traces) - ?1 ORDER BY id LIMIT ?2)";
+    let old = "DELETE FROM traces WHERE id IN (
+            SELECT id FROM traces WHERE time_ms < ?1 ORDER BY time_ms LIMIT ?2)";
     let rows = i64::try_from(keep.rows).unwrap_or(i64::MAX);
-    connection.prepare_cached(sql)?.execute(params![oldest, rows, i64::try_from(limit).unwrap_or(i64::MAX)])
+    let oldest = now.checked_sub(keep.age).map_or(0, millis);
+    let deleted = |sql, bound: i64| connection.prepare_cached(sql)?.execute(params![bound, limit]);
+    Ok(deleted(many, rows)?.max(deleted(old, oldest)?))
 }
 
 /// The newest rows of a query, their outcomes left empty.
 pub(crate) fn select(connection: &Connection, query: &Query) -> Result<Vec<Recorded>> {
+    let (sql, values) = statement(query);
+    let mut rows = connection.prepare_cached(&sql)?;
+    rows.query_map(params_from_iter(values), read)?.collect()
+}
+
+/// A query in SQL. Each is answered along one index from its newest end, however many rows there are.
+fn statement(query: &Query) -> (String, Vec<Bound>) {
     let mut wanted: Vec<(&str, Bound)> = Vec::new();
+    let (mut from, mut order) = ("traces", "time_ms DESC, id DESC");
+    if let Some(hook) = &query.hook {
+        // From the hook's own runs, of which there may be few among many.
+        (from, order) = ("outcomes CROSS JOIN traces ON id = trace", "trace DESC");
+        wanted.push(("hook = ?", hook.clone().into()));
+        // Of hooks of one name in one dispatch the first stands for all.
+        let first = "place = (SELECT min(place) FROM outcomes AS same WHERE same.trace = id AND same.hook = ?)";
+        wanted.push((first, hook.clone().into()));
+    }
     if let Some(event) = &query.event {
         wanted.push(("event = ?", event.clone().into()));
     }
@@ -94,18 +113,15 @@ pub(crate) fn select(connection: &Connection, query: &Query) -> Result<Vec<Recor
     if let Some(since) = query.since {
         wanted.push(("time_ms >= ?", millis(since).into()));
     }
-    if let Some(hook) = &query.hook {
-        wanted.push(("EXISTS (SELECT 1 FROM outcomes WHERE trace = traces.id AND hook = ?)", hook.clone().into()));
-    }
     let mut terms: Vec<&str> = wanted.iter().map(|(term, _)| *term).collect();
     if query.failed {
         terms.push("failed");
     }
     let filter = if terms.is_empty() { String::new() } else { format!("WHERE {}", terms.join(" AND ")) };
-    let limit = i64::try_from(query.limit.min(MOST)).unwrap_or(0);
-    let sql = format!("SELECT {COLUMNS} FROM traces {filter} ORDER BY id DESC LIMIT {limit}");
-    let mut rows = connection.prepare_cached(&sql)?;
-    rows.query_map(params_from_iter(wanted.into_iter().map(|(_, value)| value)), read)?.collect()
+    let limit = query.limit.min(MOST);
+    let columns = COLUMNS.replace("duration_us", "traces.duration_us").replace("verb", "traces.verb");
+    let sql = format!("SELECT {columns} FROM {from} {filter} ORDER BY {order} LIMIT {limit}");
+    (sql, wanted.into_iter().map(|(_, value)| value).collect())
 }
 
 /// One row by its number, its outcomes left empty.
@@ -134,4 +150,38 @@ fn read(row: &Row<'_>) -> Result<Recorded> {
         outcomes: Vec::new(),
         duration: duration(row.get(13)?),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::schema::{STEPS, migrate};
+
+    /// What SQLite would do for a query.
+    fn plan(connection: &Connection, query: &Query) -> String {
+        let (sql, values) = statement(query);
+        let mut explained = connection.prepare(&format!("EXPLAIN QUERY PLAN {sql}")).unwrap();
+        let steps = explained.query_map(params_from_iter(values), |row| row.get::<_, String>(3)).unwrap();
+        steps.map(Result::unwrap).collect::<Vec<_>>().join("; ")
+    }
+
+    #[test]
+    fn no_query_sorts_or_reads_rows_that_an_index_could_spare_it() {
+        let mut connection = Connection::open_in_memory().unwrap();
+        migrate(&mut connection, STEPS).unwrap();
+        let any = Query::default();
+        let [event, session, hook] = ["pre_tool_use", "s", "guard"].map(|name| Some(name.to_owned()));
+        let since = Some(SystemTime::now());
+        for (query, index) in [
+            (any.clone(), "traces_time"),
+            (Query { since, ..any.clone() }, "traces_time"),
+            (Query { event: event.clone(), since, ..any.clone() }, "traces_event"),
+            (Query { session, ..any.clone() }, "traces_session"),
+            (Query { failed: true, since, ..any.clone() }, "traces_failed"),
+            (Query { hook, event, since, ..any }, "outcomes_hook"),
+        ] {
+            let plan = plan(&connection, &query);
+            assert!(plan.contains(index) && !plan.contains("TEMP B-TREE"), "{query:?}: {plan}");
+        }
+    }
 }
