@@ -13,7 +13,7 @@ use std::process::Command;
 use gatehook_dialects::{ollama_cli, ollm};
 use gatehook_engine::builtins::{BUILTINS, Builtin};
 use gatehook_engine::config::fields::{
-    CONDITIONS, DEFAULTS, FILE, GROUP, HOOK, REPLY, REQUEST, REWRITE, RULE, STREAM, TRACES, TYPE,
+    CONDITIONS, DEFAULTS, FILE, GROUP, HOOK, REPLY, REQUEST, REWRITE, RULE, SANDBOX, STREAM, TRACES, TYPE,
 };
 use gatehook_engine::config::{Field, OLLAMA_VARIABLES, Shape, Variable};
 use gatehook_engine::events::Event;
@@ -57,6 +57,8 @@ fn shape(shape: Shape) -> String {
         Shape::Integer => "whole number".to_owned(),
         Shape::Number => "number".to_owned(),
         Shape::Text => "text".to_owned(),
+        Shape::Name => "text, or a number".to_owned(),
+        Shape::Size => "size".to_owned(),
         Shape::Duration => "length of time".to_owned(),
         Shape::Age => "length of time, or days as in `7d`".to_owned(),
         Shape::Word(words) => codes(words),
@@ -186,6 +188,7 @@ fn the_configuration_page_shows_the_tables() {
         ("group", fields(GROUP)),
         ("hook", fields(HOOK)),
         ("stream", fields(STREAM)),
+        ("sandbox", fields(SANDBOX)),
         ("builtins", builtins()),
         ("conditions", conditions),
     ] {

@@ -4,10 +4,11 @@
 #![allow(clippy::print_stdout, clippy::expect_used, clippy::panic, reason = "a bench answers its caller or stops")]
 
 use std::io::{BufRead as _, BufReader, Write as _};
+use std::num::NonZeroU64;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use gatehook_engine::definition::{CommandDefinition, PythonDefinition, WorkerDefinition};
+use gatehook_engine::definition::{CommandDefinition, Confinement, PythonDefinition, Sandbox, WorkerDefinition};
 use gatehook_engine::events::{Event, Input, OutcomeKind, Profile};
 use gatehook_engine::handler::Payload;
 use gatehook_engine::{Executor, HandlerDefinition, HandlerEnv, HookDefinition, HookGroup, HooksConfig};
@@ -16,6 +17,8 @@ use tokio_util::sync::CancellationToken;
 
 /// A function, and a script around it.
 const PYTHON: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../bench/hook.py");
+/// Reads its input and answers.
+const SHELL: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../bench/hook.sh");
 /// A loop around the same function.
 const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../bench/worker.py");
 
@@ -44,6 +47,11 @@ fn measure(name: &str, worker: &str, runtime: &Runtime) -> f64 {
             pipe(command)
         }
         "python_hook" => hook(runtime, HandlerDefinition::Python(PythonDefinition::new(PYTHON, Some("hook")))),
+        "line_plain" => hook(runtime, line(SHELL)),
+        "line_limited" => confined(runtime, line(SHELL), limits()),
+        "line_sandboxed" => confined(runtime, line(SHELL), sandbox()),
+        "program_plain" => hook(runtime, HandlerDefinition::Command(program(SHELL, &[]))),
+        "program_limited" => confined(runtime, HandlerDefinition::Command(program(SHELL, &[])), limits()),
         "python_command" => hook(runtime, HandlerDefinition::Command(program("python3", &[PYTHON]))),
         other => panic!("no measurement `{other}`"),
     }
@@ -54,9 +62,32 @@ fn input() -> Input {
     Input { tool_name: Some("bash".into()), tool_use_id: Some("call-1".into()), timestamp, ..Input::default() }
 }
 
+fn line(line: &str) -> HandlerDefinition {
+    HandlerDefinition::Command(CommandDefinition { command: line.to_owned(), args: vec![], shell: true })
+}
+
+fn limits() -> Confinement {
+    Confinement {
+        max_memory: Some(512 << 20),
+        max_cpu_seconds: NonZeroU64::new(10),
+        max_file_size: Some(1 << 20),
+        ..Confinement::default()
+    }
+}
+
+fn sandbox() -> Confinement {
+    let sandbox = Sandbox { no_network: true, write: Some(vec![]), required: true };
+    Confinement { sandbox: Some(sandbox), ..Confinement::default() }
+}
+
 /// One dispatch to one hook.
 fn hook(runtime: &Runtime, handler: HandlerDefinition) -> f64 {
-    let hooks = vec![HookDefinition::new(Profile::Native, handler)];
+    confined(runtime, handler, Confinement::default())
+}
+
+/// The same within bounds.
+fn confined(runtime: &Runtime, handler: HandlerDefinition, confinement: Confinement) -> f64 {
+    let hooks = vec![HookDefinition { confinement, ..HookDefinition::new(Profile::Native, handler) }];
     let group = HookGroup { event: Event::ToolGuard, matcher: String::new(), hooks };
     let env = HandlerEnv::current().expect("a working directory");
     let executor = Executor::new(HooksConfig { groups: vec![group] }, env).expect("a hook that compiles");

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use gatehook_events::{Capabilities, Dialect, Event, Input, Profile, Rewrite};
 
+use crate::config::fields::PROCESSES;
 use crate::content::Recall;
 use crate::definition::{HandlerDefinition, HookDefinition, Origin};
 use crate::find::{Find, Others};
@@ -172,6 +173,17 @@ fn handler(definition: &HookDefinition, env: &HandlerEnv, registry: &Registry) -
         }
         other => registry.lookup(other.kind()).ok_or_else(|| BuildCause::UnknownType(other.kind().to_owned())),
     };
+    let runs_no_process = !PROCESSES.contains(&definition.handler.kind());
+    if runs_no_process
+        && !matches!(definition.handler, HandlerDefinition::Other { .. })
+        && !definition.confinement.is_none()
+    {
+        return Err(BuildCause::Definition(DefinitionError {
+            field: "type",
+            message: "it runs no process, and bounds of one would hold nothing".to_owned(),
+            help: Some("they belong to `command`, `worker` and `python` hooks".to_owned()),
+        }));
+    }
     match found {
         Ok(factory) => factory.create(definition, env).map_err(BuildCause::Definition),
         Err(cause) if definition.profile == Profile::Native => Err(cause),

@@ -1,5 +1,6 @@
 //! A hook as it was configured and checked: what runs, when, and what its failure means.
 
+mod confinement;
 mod webhook;
 
 use std::collections::BTreeMap;
@@ -11,6 +12,7 @@ use std::time::Duration;
 use gatehook_events::{Event, Profile};
 use serde_json::{Map, Value};
 
+pub use confinement::{Confinement, Sandbox};
 pub use webhook::{Contract, Mapping, ReplyRules, RewriteFrom, Rule, Test, WebhookDefinition};
 
 use crate::trust::Seal;
@@ -50,6 +52,8 @@ pub struct HookDefinition {
     pub env: BTreeMap<String, String>,
     /// What it inherits of the host's environment.
     pub env_policy: EnvPolicy,
+    /// What its processes may do and use.
+    pub confinement: Confinement,
     /// Its working directory as written; `None` is the executor's. A relative one is joined to the executor's, and
     /// docker-agent's `~`, `$V`, `${V}` and `${env.V}` are for the executor to expand.
     pub working_dir: Option<String>,
@@ -388,6 +392,7 @@ impl HookDefinition {
             timeout: None,
             env: BTreeMap::new(),
             env_policy: EnvPolicy::default(),
+            confinement: Confinement::default(),
             working_dir: None,
             on_error: None,
             strict_output: false,
@@ -441,6 +446,7 @@ impl PartialEq for HookDefinition {
             timeout,
             env,
             env_policy,
+            confinement,
             working_dir,
             on_error,
             strict_output,
@@ -463,6 +469,7 @@ impl PartialEq for HookDefinition {
             && *timeout == other.timeout
             && *env == other.env
             && *env_policy == other.env_policy
+            && *confinement == other.confinement
             && *working_dir == other.working_dir
             && *on_error == other.on_error
             && *strict_output == other.strict_output

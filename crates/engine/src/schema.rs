@@ -5,7 +5,7 @@ use gatehook_events::{Event, Profile};
 use serde_json::{Map, Value, json};
 
 use crate::config::fields::{BUILTIN, COMMAND, FILE, GROUP, HOOK, MODEL, PYTHON, TYPE, WEBHOOK, WORKER};
-use crate::config::{Field, Shape};
+use crate::config::{Field, Shape, size};
 
 const DIALECT: &str = "https://json-schema.org/draft/2020-12/schema";
 /// Go's notation of durations.
@@ -182,6 +182,11 @@ fn shape(shape: Shape) -> Value {
         Shape::Integer => json!({ "type": "integer", "minimum": 0 }),
         Shape::Number => json!({ "type": "number" }),
         Shape::Text => json!({ "type": "string" }),
+        Shape::Name => json!({ "type": ["string", "integer"] }),
+        Shape::Size => json!({ "anyOf": [
+            { "type": "integer", "minimum": 0 },
+            { "type": "string", "pattern": size::PATTERN },
+        ] }),
         Shape::Duration => json!({ "anyOf": [
             { "type": "number", "exclusiveMinimum": 0 },
             { "type": "string", "pattern": DURATION },

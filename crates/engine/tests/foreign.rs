@@ -12,6 +12,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use gatehook_engine::config::{Format, ReadOptions, ollama_cli, ollm};
+use gatehook_engine::definition::EnvPolicy;
 use gatehook_engine::events::{Decision, Event, FailureKind, Input, OutcomeKind, Output, Permission, Profile, Verdict};
 use gatehook_engine::executor::BuildCause;
 use gatehook_engine::{
@@ -79,6 +80,16 @@ async fn an_ollm_hook_that_is_silent_or_fails_blocks_and_the_next_one_still_runs
         assert_eq!(verdict.outcomes[0].kind, OutcomeKind::Failed(kind), "{line}");
         assert_eq!(verdict.outcomes[1].kind, OutcomeKind::Ok, "{line}");
         assert_eq!(verdict.system_message, "second", "{line}");
+    }
+}
+
+#[tokio::test]
+async fn what_its_contract_gives_a_hook_passes_every_environment_policy() {
+    for policy in [EnvPolicy::Inherit, EnvPolicy::Minimal, EnvPolicy::Only(vec![])] {
+        let mut hooks = ollama_hooks("PreToolUse", &[("", "[ \"$OLLAMA_SESSION_ID\" = s1 ] || exit 2")]);
+        hooks.groups[0].hooks[0].env_policy = policy.clone();
+        let input = Input { session_id: Some("s1".into()), ..tool("t") };
+        assert!(run(hooks, Event::PreToolUse, input).await.allowed, "{policy:?}");
     }
 }
 

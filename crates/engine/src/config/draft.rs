@@ -10,13 +10,13 @@ use gatehook_events::profile::Shell;
 use super::DiagnosticKind as Kind;
 use super::document::{Key, Node, Value};
 use super::fields::{
-    BUILTIN, CACHE, COMMAND, CONTRACT, DOCKER_AGENT, ENV_POLICY, GROUP, HOOK, LATER, METHOD, MODEL, PATCH,
+    BUILTIN, CACHE, COMMAND, CONTRACT, DOCKER_AGENT, ENV_POLICY, GROUP, HOOK, LATER, METHOD, MODEL, PATCH, PROCESSES,
     PROFILE_WORDS, PYTHON, STREAM, STREAM_MODE, TOOL_CALLS, TYPE_WORDS, WEBHOOK, WORKER,
 };
 use super::hooks::ReadOptions;
 use super::section::{Context, Section};
-use super::{reference, suggest};
-use crate::definition::{Cache, Contract, EnvPolicy, Patch, Stream, ToolCalls};
+use super::{confinement, reference, suggest};
+use crate::definition::{Cache, Confinement, Contract, EnvPolicy, Patch, Stream, ToolCalls};
 use crate::streaming::WINDOW_SIZE;
 
 /// Processes of one hook.
@@ -48,6 +48,7 @@ pub(crate) struct Draft<'a> {
     pub(crate) timeout: Option<f64>,
     pub(crate) env: Vec<(&'a Key, String, Range<usize>)>,
     pub(crate) env_policy: Option<EnvPolicy>,
+    pub(crate) confinement: Confinement,
     pub(crate) working_dir: Option<&'a str>,
     /// As it is written: its value is judged later.
     pub(crate) on_error: Option<&'a str>,
@@ -106,6 +107,7 @@ impl<'a> Draft<'a> {
             },
             env: section.text_map("env").unwrap_or_default(),
             env_policy: env_policy(&section),
+            confinement: if runs_processes(&section) { confinement::read(&section) } else { Confinement::default() },
             working_dir: section.text("working_dir"),
             on_error: section.text("on_error"),
             strict_output: section.bool("strict_output").unwrap_or(false),
@@ -139,6 +141,11 @@ fn number(section: &Section<'_>, name: &str, most: usize) -> Option<NonZeroUsize
         return None;
     }
     Some(number)
+}
+
+/// Whether it is of a type that has bounds: an embedder's may have fields of these names.
+fn runs_processes(section: &Section<'_>) -> bool {
+    matches!(section.node("type").map(|node| &node.value), Some(Value::Str(kind)) if PROCESSES.contains(&kind.as_str()))
 }
 
 fn is_custom(kind: &str, options: &ReadOptions<'_>) -> bool {

@@ -33,12 +33,18 @@ pub const TYPE: [(&str, [&str; 2]); 6] = [
 /// The environment policies that are a word.
 pub const ENV_POLICY: [(&str, &EnvPolicy); 2] = [("inherit", &EnvPolicy::Inherit), ("minimal", &EnvPolicy::Minimal)];
 
+/// The networks that a sandbox leaves to a hook.
+pub const NETWORK: [(&str, ()); 1] = [("none", ())];
+
 pub(crate) const COMMAND: &str = "command";
 pub(crate) const WORKER: &str = "worker";
 pub(crate) const PYTHON: &str = "python";
 pub(crate) const WEBHOOK: &str = "webhook";
 pub(crate) const BUILTIN: &str = "builtin";
 pub(crate) const MODEL: &str = "model";
+
+/// The types that run processes.
+pub(crate) const PROCESSES: &[&str] = &[COMMAND, WORKER, PYTHON];
 
 const ON_ERROR_WORDS: &[&str] = &words(&ON_ERROR);
 const CONTRACT_WORDS: &[&str] = &words(&CONTRACT);
@@ -47,6 +53,7 @@ const STREAM_MODE_WORDS: &[&str] = &words(&STREAM_MODE);
 const TOOL_CALLS_WORDS: &[&str] = &words(&TOOL_CALLS);
 const CACHE_WORDS: &[&str] = &words(&CACHE);
 const METHOD_WORDS: &[&str] = &words(&METHOD);
+const NETWORK_WORDS: &[&str] = &words(&NETWORK);
 pub(crate) const TYPE_WORDS: &[&str] = &words(&TYPE);
 const ENV_POLICY_WORDS: &[&str] = &words(&ENV_POLICY);
 pub(crate) const PROFILE_WORDS: &[&str] = &gatehook_events::profile::NAMES;
@@ -91,7 +98,7 @@ pub const DEFAULTS: &[Field] = &[
     Field::new("on_error", Shape::Word(ON_ERROR_WORDS), "What a hook's failure means; `block` where that is possible.")
         .default("block where the event can be blocked, else warn"),
     Field::new("env_policy", ENV_POLICY_SHAPE, "What a hook inherits of the environment.")
-        .default("inherit; minimal for hooks of a workspace"),
+        .default("inherit; minimal for hooks that need an approval"),
 ];
 
 /// Hooks that share a matcher.
@@ -161,8 +168,21 @@ pub const HOOK: &[Field] = &[
     Field::new("timeout", Shape::Duration, "How long it may take.").default("10s, a model 30s"),
     Field::new("env", Shape::TextMap, "Extra or overriding variables; values may hold `${env.NAME}`."),
     Field::new("env_policy", ENV_POLICY_SHAPE, "What it inherits of the environment.")
-        .default("inherit; minimal for hooks of a workspace")
-        .only(&[COMMAND, WORKER, PYTHON]),
+        .default("inherit; minimal for hooks that need an approval")
+        .only(PROCESSES),
+    Field::new("max_memory", Shape::Size, "Memory that each process may have for itself, at least 1 MiB.")
+        .default("unlimited")
+        .only(PROCESSES),
+    Field::new("max_cpu_seconds", Shape::Integer, "Processor time that each process may take, in seconds.")
+        .default("unlimited")
+        .only(PROCESSES),
+    Field::new("max_file_size", Shape::Size, "How large a file may become by what a process writes.")
+        .default("unlimited")
+        .only(PROCESSES),
+    Field::new("sandbox", Shape::Table(SANDBOX), "What the system keeps from its processes.").only(PROCESSES),
+    Field::new("user", Shape::Name, "The account whose rights it has, by name or number; for `gatehook` as root.")
+        .default("that of `gatehook`")
+        .only(PROCESSES),
     Field::new("working_dir", Shape::Text, "Its working directory.").default("the host's"),
     Field::new("on_error", Shape::Word(ON_ERROR_WORDS), "What its failure means.")
         .default("block where the event can be blocked, else warn"),
@@ -196,6 +216,20 @@ pub const HOOK: &[Field] = &[
         "`content`: messages that it has let pass are not shown to it again.",
     ),
     Field::new("dialect", Shape::Word(PROFILE_WORDS), "The contract it was written for.").default("the file's"),
+];
+
+/// What the system keeps from a hook's processes.
+pub const SANDBOX: &[Field] = &[
+    Field::new("network", Shape::Word(NETWORK_WORDS), "`none`: no TCP port can be bound or connected to.")
+        .default("all of it"),
+    Field::new(
+        "write",
+        Shape::Texts,
+        "Files and folders that can be changed, and nothing else can, but `/dev/null`; from `working_dir`.",
+    )
+    .default("what its user may"),
+    Field::new("required", Shape::Bool, "A system that cannot do this is an error; without, a warning.")
+        .default("true"),
 ];
 
 /// How a streamed answer is shown to a hook.
@@ -261,8 +295,7 @@ pub(crate) const DOCKER_AGENT: &[&str] = &[
 ];
 
 /// Fields of the design that this version does not act on, and therefore does not take.
-pub(crate) const LATER: &[&str] =
-    &["mode", "sandbox", "user", "max_memory", "max_cpu_seconds", "max_file_size", "retries"];
+pub(crate) const LATER: &[&str] = &["mode", "retries"];
 
 /// What a condition may name, beside `tool_input.…`.
 pub const CONDITIONS: &[&str] = &["agent", "model", "route", "key", "plane"];

@@ -58,6 +58,7 @@ pub(crate) fn judge(event: Event, draft: &Draft<'_>, options: &ReadOptions<'_>) 
         timeout: timeout.or(options.defaults.timeout),
         env: env?,
         env_policy: env_policy.unwrap_or(if is_foreign { EnvPolicy::Minimal } else { EnvPolicy::Inherit }),
+        confinement: draft.confinement.clone(),
         working_dir: draft.working_dir.filter(|dir| !dir.is_empty()).map(str::to_owned),
         on_error,
         strict_output: draft.strict_output,

@@ -47,6 +47,7 @@
 //! ```
 
 mod authority;
+mod confinement;
 mod diagnostic;
 mod document;
 mod draft;
@@ -64,6 +65,7 @@ mod pattern;
 mod program;
 mod reference;
 mod section;
+pub(crate) mod size;
 pub(crate) mod suggest;
 mod toml;
 mod traces;

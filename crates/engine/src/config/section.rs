@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use super::diagnostic::{Diagnostic, DiagnosticKind, Diagnostics};
 use super::document::{Document, Key, Node, Value};
-use super::{duration, suggest};
+use super::{duration, size, suggest};
 
 /// One row: a key that a mapping may have.
 #[derive(Debug, Clone, Copy)]
@@ -35,6 +35,10 @@ pub enum Shape {
     Number,
     /// Text.
     Text,
+    /// Text; a whole number stands for its own spelling.
+    Name,
+    /// A number of bytes, or text such as `64MiB`.
+    Size,
     /// A number of seconds, or text such as `500ms`.
     Duration,
     /// The same, or text such as `7d`.
@@ -277,6 +281,35 @@ impl<'a> Section<'a> {
             _ => None,
         };
         seconds.or_else(|| self.wrong_type(name, node, "a number of seconds, or text such as `500ms`, `2s`, `1m30s`"))
+    }
+
+    /// A number of bytes of at least `least`.
+    pub fn size(&self, name: &str, least: u64) -> Option<u64> {
+        let node = self.node(name)?;
+        let bytes = match &node.value {
+            Value::Int(bytes) => u64::try_from(*bytes).ok(),
+            Value::Str(text) => size::parse(text),
+            _ => None,
+        };
+        let Some(bytes) = bytes else {
+            return self.wrong_type(name, node, "a number of bytes, or text such as `64MiB`");
+        };
+        if bytes < least {
+            let message = format!("`{name}` must be at least {}, not {bytes} bytes", size::spelled(least));
+            self.report(self.problem(DiagnosticKind::InvalidValue, message).at(self.place(name)));
+            return None;
+        }
+        Some(bytes)
+    }
+
+    /// Text, or a whole number as it is spelled.
+    pub fn name(&self, name: &str) -> Option<String> {
+        let node = self.node(name)?;
+        match &node.value {
+            Value::Str(text) => Some(text.clone()),
+            Value::Int(_) => Some(self.context.document.text_at(&node.span).to_owned()),
+            _ => self.wrong_type(name, node, "text"),
+        }
     }
 
     /// One of a table's words, by its value.

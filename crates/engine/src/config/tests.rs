@@ -356,6 +356,55 @@ fn hooks_of_a_workspace_inherit_little_and_read_no_files_outside() {
 }
 
 #[test]
+fn what_needs_an_approval_inherits_little_in_every_dialect() {
+    let native = "hooks: {stop: {type: command, command: x}}";
+    let ollama_cli = r#"{"hooks": {"Stop": [{"hooks": [{"type": "command", "command": "x"}]}]}}"#;
+    let ollm = r#"{"hooks": {"custom": [{"name": "n", "command": "sh"}]}}"#;
+    for (_, source) in SOURCES {
+        for (profile, text) in [
+            (Profile::Native, native),
+            (Profile::OllamaCli, ollama_cli),
+            (Profile::Ollm, ollm),
+            (Profile::DockerAgent, native),
+        ] {
+            let env = environment();
+            let options = ReadOptions { source, profile, ..options(&env) };
+            let file = parse("f.yaml", text, Format::Yaml, &options).unwrap_or_else(|error| panic!("{error}"));
+            let policy = if source.needs_approval() { EnvPolicy::Minimal } else { EnvPolicy::Inherit };
+            assert_eq!(file.hooks.groups[0].hooks[0].env_policy, policy, "{source:?} {profile:?}");
+        }
+    }
+}
+
+#[test]
+fn the_bounds_of_a_hooks_processes_are_read() {
+    let read = hook(
+        "{type: command, command: x, max_memory: 512MiB, max_cpu_seconds: 2, max_file_size: 4096, user: 1000, \
+         sandbox: {network: none, write: [cache, /tmp/x], required: false}}",
+    );
+    let sandbox = Sandbox { no_network: true, write: Some(vec!["cache".into(), "/tmp/x".into()]), required: false };
+    let expected = Confinement {
+        max_memory: Some(512 << 20),
+        max_cpu_seconds: std::num::NonZeroU64::new(2),
+        max_file_size: Some(4096),
+        sandbox: Some(sandbox),
+        user: Some("1000".into()),
+    };
+    assert_eq!(read.confinement, expected);
+    let least = hook("{type: python, module: m, max_file_size: 0, user: nobody, sandbox: {write: []}}").confinement;
+    assert_eq!((least.max_file_size, least.user.as_deref()), (Some(0), Some("nobody")));
+    assert_eq!(least.sandbox, Some(Sandbox { no_network: false, write: Some(vec![]), required: true }));
+    assert!(hook("{type: worker, command: x}").confinement.is_none());
+}
+
+#[test]
+fn hooks_that_differ_in_their_bounds_are_two() {
+    let (plain, bounded) =
+        (hook("{type: command, command: x}"), hook("{type: command, command: x, sandbox: {network: none}}"));
+    assert_ne!(plain, bounded);
+}
+
+#[test]
 fn docker_agent_takes_a_missing_variable_as_empty_and_v158_expands_none() {
     for (profile, value) in [(Profile::DockerAgent, "ab"), (Profile::DockerAgentV158, "a${env.NO}b")] {
         let hooks = json!({ "stop": { "type": "command", "command": "x", "env": { "X": "a${env.NO}b" } } });

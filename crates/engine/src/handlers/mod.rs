@@ -3,6 +3,7 @@
 //! A type of its own has a folder here, with one [`HandlerFactory`].
 
 pub mod command;
+mod confine;
 pub mod model;
 pub mod python;
 pub mod webhook;

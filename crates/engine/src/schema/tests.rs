@@ -89,6 +89,7 @@ fn the_schema_accepts_what_the_reader_accepts() {
         "hooks: {pre_tool_use: [{matcher: a, preempt_yolo: true, hooks: {type: builtin, command: x, args: [1, b]}}]}",
         "hooks: {stop: {type: worker, command: x, workers: 2, max_in_flight: 8, idle_timeout: 5m}}",
         "hooks: {stop: {type: python, module: guard, function: check, python: python3, workers: 1, idle_timeout: 30}}",
+        "hooks: {stop: {type: command, command: x, max_memory: 64MiB, max_cpu_seconds: 1, max_file_size: 0, user: 1000, sandbox: {network: none, write: [a], required: false}}}",
         "hooks: {pre_tool_use: [{type: model, model: m, prompt: p, schema: s}], turn_start: [{hooks: []}, {type: command, command: x}]}",
         "hooks: {post_inference: {type: webhook, url: 'http://h', headers: {A: b}, contract: ollama, stream: {mode: window, size: 8}}}",
         "hooks: {pre_inference: {type: webhook, url: 'http://h', contract: lakera, parameters: {project_id: p}}}",
@@ -129,6 +130,11 @@ fn the_schema_refuses_what_has_a_wrong_shape() {
         "hooks: {pre_inference: {type: webhook, url: 'http://h', contract: mapped, request: {body: 1}, reply: {block_when: {path: /a, is: 1}}}}",
         "hooks: {stop: {type: webhook, url: 'http://h', secret: 5}}",
         "hooks: {stop: {type: command, command: x, secret: x}}",
+        "hooks: {stop: {type: command, command: x, max_memory: 64M}}",
+        "hooks: {stop: {type: command, command: x, user: [a]}}",
+        "hooks: {stop: {type: command, command: x, sandbox: none}}",
+        "hooks: {stop: {type: command, command: x, sandbox: {network: all}}}",
+        "hooks: {stop: {type: webhook, url: 'http://h', max_memory: 64MiB}}",
     ] {
         assert_eq!(both_accept(text), (false, false), "{text}");
     }

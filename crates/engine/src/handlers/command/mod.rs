@@ -31,6 +31,7 @@ pub(crate) use self::environment::working_dir;
 use self::process::{Process, TooMuchOutput};
 use self::program::Program;
 pub use self::reaper::{adopt_orphans, end_leftovers};
+use super::confine::Launcher;
 use super::stopped;
 use crate::definition::{HandlerDefinition, HookDefinition};
 use crate::handler::{DefinitionError, Handler, HandlerEnv, HandlerError, HandlerFactory, HookCall, Reply, Run};
@@ -73,17 +74,18 @@ impl HandlerFactory for CommandFactory {
         let HandlerDefinition::Command(command) = &definition.handler else {
             return Err(DefinitionError { field: "type", message: "it is no command hook".to_owned(), help: None });
         };
-        let hook_env = environment::of_hook(definition, &env.env)?;
+        let mut hook_env = environment::of_hook(definition, &env.env)?;
         let program = Program::find(command, definition.profile.spec().shell, env, &hook_env)?;
         let working_dir = environment::dir_of_hook(definition, env);
+        let launcher = Launcher::new(definition, program, &working_dir, &mut hook_env)?;
         let (own, slots) = (definition.env.clone(), Arc::clone(&self.slots));
-        Ok(Arc::new(CommandHandler { program, env: hook_env, own, working_dir, slots }))
+        Ok(Arc::new(CommandHandler { launcher, env: hook_env, own, working_dir, slots }))
     }
 }
 
 /// One command hook, ready to start.
 struct CommandHandler {
-    program: Program,
+    launcher: Launcher,
     env: BTreeMap<String, String>,
     /// Variables of its definition, which stand before those of its contract.
     own: BTreeMap<String, String>,
@@ -122,9 +124,10 @@ impl CommandHandler {
 
     fn start(&self, call: HookCall<'_>, slot: OwnedSemaphorePermit) -> Result<Process, HandlerError> {
         let line = call.payload.line(call.input)?;
-        let mut command = Command::new(&self.program.path);
+        let program = &self.launcher.program;
+        let mut command = Command::new(&program.path);
         command
-            .args(&self.program.args)
+            .args(&program.args)
             .env_clear()
             .envs(&self.env)
             .envs(call.payload.environment(call.input))
@@ -134,7 +137,7 @@ impl CommandHandler {
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped());
-        Process::spawn(command, line, slot).map_err(|error| {
+        Process::spawn(command, |command| self.launcher.spawn(command), line, slot).map_err(|error| {
             if self.working_dir.is_dir() {
                 not_started(&error.to_string())
             } else {

@@ -35,13 +35,18 @@ pub(super) struct Process {
 pub(super) struct TooMuchOutput;
 
 impl Process {
-    /// Starts `command`, which must have three pipes and a process group of its own, and writes `line` to it.
-    pub(super) fn spawn(mut command: Command, line: Bytes, slot: OwnedSemaphorePermit) -> io::Result<Self> {
+    /// Starts `command` by `spawn`, and writes `line` to it. It must have three pipes and a process group of its own.
+    pub(super) fn spawn(
+        mut command: Command,
+        spawn: impl FnOnce(Command) -> io::Result<Child>,
+        line: Bytes,
+        slot: OwnedSemaphorePermit,
+    ) -> io::Result<Self> {
         let mark = reaper::mark();
         if let Some(mark) = &mark {
             command.env(reaper::MARK_VARIABLE, mark.to_string());
         }
-        let mut child = command.spawn()?;
+        let mut child = spawn(command)?;
         Self::attach(&mut child, line, slot, mark).inspect_err(|_| {
             if let Some(group) = Pid::from_raw(child.id().cast_signed()) {
                 let _ = kill_process_group(group, Signal::KILL);

@@ -10,7 +10,8 @@ use rustix::fs::{Access, access};
 use crate::definition::CommandDefinition;
 use crate::handler::{DefinitionError, HandlerEnv};
 
-const POSIX_SHELL: &str = "/bin/sh";
+/// Runs lines that name no other shell.
+pub(in crate::handlers) const POSIX_SHELL: &str = "/bin/sh";
 
 /// A program by its absolute path, and its arguments.
 #[derive(Debug, PartialEq, Eq)]

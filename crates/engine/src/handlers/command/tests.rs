@@ -245,7 +245,7 @@ async fn endless_output_is_kept_within_its_bound() {
     let mut command = Command::new("/bin/sh");
     command.args(["-c", "yes"]).process_group(0).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let slot = Arc::new(Semaphore::new(1)).acquire_owned().await.unwrap();
-    let mut process = Process::spawn(command, Bytes::new(), slot).unwrap();
+    let mut process = Process::spawn(command, |mut command| command.spawn(), Bytes::new(), slot).unwrap();
     assert!(process.run().await.is_err());
     process.end().await;
     assert!(process.stdout.data.capacity() <= 2 * streams::OUTPUT_LIMIT, "{}", process.stdout.data.capacity());

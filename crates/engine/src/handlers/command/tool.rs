@@ -71,7 +71,7 @@ impl Tool {
         let mut command = Command::new(&self.path);
         command.args(args).env_clear().envs(&self.env).current_dir(dir).process_group(0);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        let process = Process::spawn(command, Bytes::new(), slot);
+        let process = Process::spawn(command, |mut command| command.spawn(), Bytes::new(), slot);
         let mut process = process.map_err(|error| not_started(&error.to_string()))?;
         process.stdout.limit = limit;
         let ran = tokio::select! {

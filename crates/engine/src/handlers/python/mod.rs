@@ -25,6 +25,7 @@ use self::module::{Target, checked_file};
 pub use self::module::{import_roots, module_file};
 use super::command::environment;
 use super::command::program::{Program, is_executable, search};
+use super::confine::Launcher;
 use super::worker::pool::{Limits, Pool, Unreadable};
 use super::worker::process::Launch;
 use crate::definition::{HandlerDefinition, HookDefinition, PythonDefinition};
@@ -42,7 +43,7 @@ impl HandlerFactory for PythonFactory {
             return Err(DefinitionError { field: "type", message: "it is no python hook".to_owned(), help: None });
         };
         let working_dir = environment::dir_of_hook(definition, env);
-        let hook_env = environment::of_hook(definition, &env.env)?;
+        let mut hook_env = environment::of_hook(definition, &env.env)?;
         let mut roots = import_roots(&working_dir);
         let file = checked_file(python, definition.origin.source, &roots)?;
         let target = Target::of(python)?;
@@ -64,7 +65,8 @@ impl HandlerFactory for PythonFactory {
             args: vec!["-c".to_owned(), DRIVER.to_owned(), spec.to_string()],
         };
         let name = definition.display_name().into();
-        let launch = Launch { program, env: hook_env, working_dir, name };
+        let launcher = Launcher::new(definition, program, &working_dir, &mut hook_env)?;
+        let launch = Launch { launcher, env: hook_env, working_dir, name };
         let limits = Limits { workers: python.workers.get(), max_in_flight: 1, idle_timeout: python.idle_timeout };
         Ok(Arc::new(PythonHandler { pool: Pool::new(launch, limits) }))
     }

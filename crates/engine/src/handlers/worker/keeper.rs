@@ -39,13 +39,17 @@ pub(super) trait Idle: Send + Sync {
 }
 
 impl Group {
-    /// Starts a command that has three pipes and a group of its own.
-    pub(super) fn spawn(mut command: Command, name: Arc<str>) -> io::Result<(Arc<Self>, Child)> {
+    /// Starts a command that has three pipes and a group of its own, by `spawn`.
+    pub(super) fn spawn(
+        mut command: Command,
+        spawn: impl FnOnce(Command) -> io::Result<Child>,
+        name: Arc<str>,
+    ) -> io::Result<(Arc<Self>, Child)> {
         let mark = reaper::mark();
         if let Some(mark) = &mark {
             command.env(reaper::MARK_VARIABLE, mark.to_string());
         }
-        let mut child = command.spawn()?;
+        let mut child = spawn(command)?;
         match Self::attach(&mut child, mark, name) {
             Ok(group) => Ok((group, child)),
             Err(error) => {

@@ -29,6 +29,7 @@ use self::pool::{Limits, Pool, Unreadable};
 use self::process::Launch;
 use super::command::environment;
 use super::command::program::Program;
+use super::confine::Launcher;
 use crate::definition::{HandlerDefinition, HookDefinition};
 use crate::handler::{DefinitionError, Handler, HandlerEnv, HandlerError, HandlerFactory, HookCall, Reply, Run};
 
@@ -41,11 +42,13 @@ impl HandlerFactory for WorkerFactory {
         let HandlerDefinition::Worker(worker) = &definition.handler else {
             return Err(DefinitionError { field: "type", message: "it is no worker".to_owned(), help: None });
         };
-        let hook_env = environment::of_hook(definition, &env.env)?;
+        let mut hook_env = environment::of_hook(definition, &env.env)?;
+        let program = Program::find(&worker.command, definition.profile.spec().shell, env, &hook_env)?;
+        let working_dir = environment::dir_of_hook(definition, env);
         let launch = Launch {
-            program: Program::find(&worker.command, definition.profile.spec().shell, env, &hook_env)?,
+            launcher: Launcher::new(definition, program, &working_dir, &mut hook_env)?,
             env: hook_env,
-            working_dir: environment::dir_of_hook(definition, env),
+            working_dir,
             name: definition.display_name().into(),
         };
         let limits = Limits {

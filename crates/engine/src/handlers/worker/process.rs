@@ -22,7 +22,7 @@ use tokio::net::unix::pipe::{Receiver, Sender};
 use tokio::runtime::{Handle, Id};
 use tokio::sync::Mutex;
 
-use super::super::command::program::Program;
+use super::super::confine::Launcher;
 use super::keeper::Group;
 
 /// Bytes of an answer.
@@ -32,7 +32,7 @@ const READ: usize = 8 << 10;
 
 /// How a process is started.
 pub(in crate::handlers) struct Launch {
-    pub(in crate::handlers) program: Program,
+    pub(in crate::handlers) launcher: Launcher,
     pub(in crate::handlers) env: BTreeMap<String, String>,
     pub(in crate::handlers) working_dir: PathBuf,
     /// The hook's, for the log.
@@ -65,9 +65,10 @@ pub(super) enum Broken {
 impl Worker {
     /// Starts a process. Its stderr is the keeper's from now on, and so is the process once `self.group` is dropped.
     pub(super) fn start(launch: &Launch) -> io::Result<Self> {
-        let mut command = Command::new(&launch.program.path);
+        let program = &launch.launcher.program;
+        let mut command = Command::new(&program.path);
         command
-            .args(&launch.program.args)
+            .args(&program.args)
             .env_clear()
             .envs(&launch.env)
             .current_dir(&launch.working_dir)
@@ -76,7 +77,7 @@ impl Worker {
             .stdout(Stdio::piped())
             .stderr(Stdio::piped());
         let missing = || io::Error::from(io::ErrorKind::NotFound);
-        let (group, mut child) = Group::spawn(command, Arc::clone(&launch.name))?;
+        let (group, mut child) = Group::spawn(command, |command| launch.launcher.spawn(command), Arc::clone(&launch.name))?;
         let pipes = child.stdin.take().zip(child.stdout.take());
         // From here on a failure drops the group, which ends it.
         let (stdin, stdout) = pipes.ok_or_else(missing)?;
