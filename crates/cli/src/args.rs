@@ -7,7 +7,7 @@ use std::time::Duration;
 use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 
-use crate::environment;
+use crate::{environment, places};
 
 const EXIT_CODES: &str = "\
 Exit codes:
@@ -100,6 +100,7 @@ pub(crate) struct DemoArgs {
 #[derive(Debug, Subcommand)]
 pub(crate) enum HooksCommand {
     /// List all hooks: event, matcher, type, source, whether each is in force and if not why, file and line.
+    #[command(after_help = places::section())]
     List {
         #[command(flatten)]
         files: FileArgs,

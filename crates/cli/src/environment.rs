@@ -14,6 +14,11 @@ const OWN: &[Variable] = &[
     Variable { name: "GATEHOOK_LISTEN", default: "127.0.0.1:11435", doc: "The address to listen on, as `--listen`." },
     Variable { name: "GATEHOOK_LOG", default: "info", doc: "What is logged, as in `info,gatehook_gateway=debug`." },
     Variable { name: "NO_COLOR", default: "", doc: "Set to anything: no colour." },
+    Variable {
+        name: "DOCKER_AGENT_CONFIG_DIR",
+        default: "~/.config/cagent",
+        doc: "Where docker-agent's `config.yaml` and `hooks.d` are looked for; `CAGENT_CONFIG_DIR` says the same.",
+    },
     Variable { name: "XDG_CONFIG_HOME", default: "~/.config", doc: "Where `gatehook/gatehook.yaml` is looked for." },
     Variable { name: "XDG_STATE_HOME", default: "~/.local/state", doc: "Where `gatehook/gatehook.db` keeps traces." },
 ];
@@ -26,6 +31,11 @@ const TRUST: &[Variable] = &[
         doc: "The hash of a project's hooks, as `hooks trust --json` shows it: they are in force without an approval.",
     },
     Variable { name: "XDG_STATE_HOME", default: "~/.local/state", doc: "Where `gatehook/trust.json` keeps approvals." },
+    Variable {
+        name: "OLLAMA_PROJECT_DIR",
+        default: "the project's folder",
+        doc: "Where `.ollama/settings.json` is looked for.",
+    },
     Variable {
         name: "OLLAMA_HOOKS_ENABLED",
         default: "true",

@@ -5,8 +5,9 @@ use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use gatehook_engine::config::ollm::{self, OllmOptions};
 use gatehook_engine::config::{self, ConfigError, Diagnostic, DiagnosticKind, Document, ReadOptions, TraceSettings};
-use gatehook_engine::definition::Source;
+use gatehook_engine::definition::{HookDefinition, Source};
 use gatehook_engine::trust::{Ground, Judgement, Project, Required, judge, of_right};
 use gatehook_engine::{BuildError, Executor, HandlerEnv, HookGroup, HooksConfig, Options, Registry};
 use gatehook_events::Profile;
@@ -15,7 +16,7 @@ use gatehook_gateway::Models;
 use gatehook_gateway::config::Config;
 use gatehook_gateway::settings::{self, Settings};
 
-use crate::places::{Place, usual_places};
+use crate::places::{Place, not_a_file, usual_places};
 use crate::trust;
 
 /// What files and environment say together.
@@ -35,6 +36,8 @@ struct Said {
     required: Vec<Required>,
     max_concurrent_hooks: Option<NonZeroUsize>,
     settings: Settings,
+    /// What somebody should know who believes that all of a file is in force.
+    notes: Vec<String>,
     traces: TraceSettings,
     /// What the administrator's files say, and the names of what nobody else changes of it.
     managed: Settings,
@@ -87,34 +90,30 @@ impl<'a> Reading<'a> {
     /// The files that the user named, else all there is: the usual places, the project around the working directory,
     /// `GATEHOOK_CONFIG`, and the environment.
     pub(crate) fn of(named: &[PathBuf], dialect: &str, env: &'a BTreeMap<String, String>) -> Result<Self, PolicyError> {
-        let profile = profile(dialect)?;
+        let named_profile = profile(dialect)?;
         if named.is_empty() {
-            // A foreign contract has files of its own; these are none of them.
-            let profile = if profile.spec().is_foreign { Profile::Native } else { profile };
+            // Every contract has files of its own, which say it themselves.
+            let profile = Profile::Native;
             let config = env.get("GATEHOOK_CONFIG").filter(|path| !path.is_empty()).map(Path::new);
             let project = Project::around(&std::env::current_dir()?, env)?;
             let places = usual_places(env, config, Some(project.root()));
             return Ok(Self { env, profile, places, project: Some(project), environment: true });
         }
         let places = named.iter().map(|path| Place::named(path)).collect();
-        Ok(Self { env, profile, places, project: None, environment: false })
+        Ok(Self { env, profile: named_profile, places, project: None, environment: false })
     }
 
     /// What all of it says, or everything that is wrong with any of it.
     pub(crate) fn policy(&self) -> Result<Policy, PolicyError> {
         let mut said = Said::default();
-        let mut errors = Vec::new();
-        let mut files = Vec::new();
-        for place in &self.places {
-            match self.file(place) {
-                Ok(file) => files.push((place, file)),
-                Err(error) => errors.push(error),
-            }
-        }
+        let (mut files, mut errors) = (Vec::new(), Vec::new());
+        self.places.iter().for_each(|place| self.read(place.clone(), &mut files, &mut errors));
+        obey_ollm(&mut files);
         // Hooks add up, in falling order of authority; of plain settings the strongest place's stands.
         said.hooks.groups.extend(files.iter().flat_map(|(_, (file, _))| file.hooks.groups.clone()));
+        let extensions = self.extensions(files.iter().map(|(place, _)| place));
         files.sort_by_key(|(place, _)| strength(place));
-        files.into_iter().for_each(|(place, (file, settings))| said.take(place, file, settings));
+        files.into_iter().for_each(|(place, (file, settings))| said.take(&place, file, settings));
         match if self.environment { config::ollama_env(self.env) } else { Ok(None) } {
             Ok(hooks) => said.user_hooks(hooks.unwrap_or_default()),
             Err(error) => errors.push(error),
@@ -124,7 +123,7 @@ impl<'a> Reading<'a> {
             let hooks = faults(&said.hooks, &env, &said.registry(&env));
             return Err(PolicyError::Unusable { files: errors, hooks });
         }
-        let ground = self.project.clone().map(|project| trust::ground(project, self.env));
+        let ground = self.project.clone().map(|project| trust::ground(project, extensions, self.env));
         let hooks = std::mem::take(&mut said.hooks);
         let mut judgement = match &ground {
             Some(ground) => judge(hooks, ground),
@@ -134,28 +133,94 @@ impl<'a> Reading<'a> {
         Ok(Policy { judgement, ground, said })
     }
 
+    /// Reads a file, and behind it what it imports.
+    fn read(&self, place: Place, files: &mut Vec<(Place, Read)>, errors: &mut Vec<ConfigError>) {
+        match self.file(&place) {
+            Ok(file) => {
+                let imports = file.0.imports.clone();
+                files.push((place.clone(), file));
+                for import in imports {
+                    self.read(place.import(import.file, import.profile.name()), files, errors);
+                }
+            }
+            Err(error) => errors.push(error),
+        }
+    }
+
     /// What one file says to the engine and to the gateway.
-    fn file(&self, place: &Place) -> Result<(config::File, Settings), ConfigError> {
-        let registry = registry();
-        let (builtins, schemas) = (registry.builtin_names(), registry.response_shape_names());
+    fn file(&self, place: &Place) -> Result<Read, ConfigError> {
+        let builtins = registry().builtin_names();
         let builtins: Vec<&str> = builtins.iter().map(String::as_str).collect();
-        let schemas: Vec<&str> = schemas.iter().map(String::as_str).collect();
         let folder = place.path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
         // Hooks of a project run in its folder, wherever their file is.
         let project = self.project.as_ref().filter(|_| place.source.needs_approval()).map(Project::root);
         let options = ReadOptions {
             profile: place.dialect.and_then(Profile::from_name).unwrap_or(self.profile),
             source: place.source,
-            working_dir: project.unwrap_or(folder).to_owned(),
+            working_dir: place.folder.as_deref().or(project).unwrap_or(folder).to_owned(),
             env: self.env,
             builtins: Some(&builtins),
-            schemas: Some(&schemas),
             file: Some(Arc::new(place.path.clone())),
             ..ReadOptions::default()
         };
+        let document = Self::open(place)?;
+        if place.part.is_some_and(|part| document.root.get(part).is_none()) {
+            return Ok((config::File::new(&options), Settings::default()));
+        }
+        if options.profile == Profile::Ollm && !place.is_named && ollm::is_of_panel(&document) {
+            let note = "a hook of `when` and `then` speaks no hook protocol, and is not run".to_owned();
+            return Ok((config::File { notes: vec![note], ..config::File::new(&options) }, Settings::default()));
+        }
+        let (mut file, settings) = settings::read(&document, &options)?;
+        file.hooks.hooks_mut().for_each(|hook| settle(hook, place));
+        Ok((file, settings))
+    }
+
+    /// A file's content, where it is one. What somebody named may also be a pipe.
+    fn open(place: &Place) -> Result<Document, ConfigError> {
+        let may_be_a_pipe = place.is_named && place.dialect.is_none();
+        if let Some(why) = not_a_file(&place.path).filter(|_| !may_be_a_pipe) {
+            let problem = Diagnostic::new(DiagnosticKind::Unreadable, "", why);
+            let problem = problem.help("remove it, or put the file back that belongs there");
+            return Err(ConfigError::one(&place.path.display().to_string(), "", problem));
+        }
         let document = Document::open(&place.path)?;
         refuse_empty(&document)?;
-        settings::read(&document, &options)
+        Ok(document)
+    }
+
+    /// The folders of installed extensions, each of which is approved by itself.
+    fn extensions<'p>(&self, places: impl Iterator<Item = &'p Place>) -> Vec<Project> {
+        let folders = places.filter(|place| place.is_installed).filter_map(|place| place.folder.as_deref());
+        folders.filter_map(|folder| Project::at(folder, self.env).ok()).collect()
+    }
+}
+
+/// What a file says to the engine and to the gateway.
+type Read = (config::File, Settings);
+
+/// Lets a hook run where its program would run it.
+fn settle(hook: &mut HookDefinition, place: &Place) {
+    let Some(folder) = &place.folder else { return };
+    let folder = folder.canonicalize().unwrap_or_else(|_| folder.clone());
+    let Some(folder) = folder.to_str() else { return };
+    hook.working_dir.get_or_insert_with(|| folder.to_owned());
+    if hook.profile == Profile::OllamaCli {
+        hook.env.entry("OLLAMA_PROJECT_DIR".to_owned()).or_insert_with(|| folder.to_owned());
+    }
+}
+
+/// Puts what OLLM's settings say of hooks upon those of its other files.
+fn obey_ollm(files: &mut [(Place, Read)]) {
+    let of_user = files.iter().filter(|(place, _)| place.source == Source::User && place.part.is_some());
+    let said: Vec<(String, OllmOptions)> =
+        of_user.map(|(place, (file, _))| (place.path.display().to_string(), file.ollm.clone())).collect();
+    for (path, options) in &said {
+        files.iter_mut().for_each(|(_, (file, _))| options.apply(&mut file.hooks, path));
+        let note = "`trustWorkspace` is not followed: `gatehook hooks trust` approves what a workspace brings";
+        for (place, (file, _)) in files.iter_mut().filter(|_| options.trust_workspace == Some(true)) {
+            file.notes.extend((place.path.display().to_string() == *path).then(|| note.to_owned()));
+        }
     }
 }
 
@@ -182,6 +247,7 @@ impl Said {
 
     /// Takes what a file says beside its hooks. What needs an approval may tighten, and says nothing to the gateway.
     fn take(&mut self, place: &Place, file: config::File, settings: Settings) {
+        self.notes.extend(file.notes.iter().map(|note| format!("{}: {note}", place.path.display())));
         self.required.extend(file.required);
         self.locked.extend(file.locked);
         let is_locked = |name: &str| self.locked.iter().any(|locked| locked == name);
@@ -251,6 +317,11 @@ impl Policy {
         })
     }
 
+    /// What somebody should know who believes that all of every file is in force.
+    pub(crate) fn notes(&self) -> &[String] {
+        &self.said.notes
+    }
+
     /// What is said to the gateway.
     pub(crate) fn settings(&self) -> &Settings {
         &self.said.settings
@@ -311,7 +382,7 @@ mod tests {
         let places = of.into_iter().zip(texts).filter(|(_, text)| !text.is_empty()).map(|((name, source), text)| {
             let path = folder.path().join(format!("{name}.yaml"));
             std::fs::write(&path, text).unwrap();
-            Place { source, path, dialect: None, is_named: name == "n" }
+            Place { source, is_named: name == "n", ..Place::named(&path) }
         });
         let places = places.collect();
         let project = Some(Project::at(folder.path(), &env).unwrap());

@@ -35,6 +35,8 @@ pub(crate) struct Sources<'a> {
 pub(crate) struct Serving {
     pub(crate) config: Config,
     pub(crate) executor: Executor,
+    /// What somebody should know who believes that all of every file is in force.
+    pub(crate) notes: Vec<String>,
     /// Why nothing is remembered although it should be.
     pub(crate) unrecorded: Option<String>,
 }
@@ -78,7 +80,7 @@ impl<'a> Sources<'a> {
         let executor = recording.of_wire(policy.executor(&self.env)?, policy.traces(), &self.env);
         let mut config = self.config(&policy);
         config.guard = Guard::new(executor.clone()).map(Into::into);
-        Ok(Serving { config, executor, unrecorded: recording.problem() })
+        Ok(Serving { config, executor, notes: policy.notes().to_vec(), unrecorded: recording.problem() })
     }
 
     /// Writes what is to be remembered and waits, within `grace`.

@@ -30,9 +30,10 @@ pub(crate) fn ollm_store(env: &BTreeMap<String, String>) -> Option<ollm::Store> 
 }
 
 /// What the hooks of a project are judged by.
-pub(crate) fn ground(project: Project, env: &BTreeMap<String, String>) -> Ground {
+pub(crate) fn ground(project: Project, extensions: Vec<Project>, env: &BTreeMap<String, String>) -> Ground {
     Ground {
         project,
+        extensions,
         approvals: store(env).and_then(|store| store.read()),
         ollm: ollm_store(env).map_or_else(|| Ok(ollm::Approvals::default()), |store| store.read()),
         named: env.get(NAMED).filter(|hash| !hash.is_empty()).cloned(),

@@ -7,6 +7,10 @@
 #[allow(dead_code, reason = "only the tables are documented")]
 mod environment;
 
+#[path = "../src/places.rs"]
+#[allow(dead_code, unused_imports, reason = "only the table is documented")]
+mod places;
+
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -15,7 +19,7 @@ use gatehook_engine::builtins::{BUILTINS, Builtin};
 use gatehook_engine::config::fields::{
     CONDITIONS, DEFAULTS, FILE, GROUP, HOOK, REPLY, REQUEST, REWRITE, RULE, SANDBOX, STREAM, TRACES, TYPE,
 };
-use gatehook_engine::config::{Field, OLLAMA_VARIABLES, Shape, Variable};
+use gatehook_engine::config::{Field, IMPORT, OLLAMA_VARIABLES, Shape, Variable};
 use gatehook_engine::events::Event;
 use gatehook_engine::events::input::FIELDS;
 use gatehook_engine::handlers::webhook::{CONTRACTS, Terms};
@@ -111,6 +115,11 @@ fn builtins() -> String {
     std::iter::once(head).chain(BUILTINS.iter().map(row)).collect()
 }
 
+fn places() -> String {
+    let rows = places::table().map(|[place, source, dialect]| format!("| {place} | {source} | `{dialect}` |\n"));
+    std::iter::once("| file | source | dialect |\n|---|---|---|\n".to_owned()).chain(rows).collect()
+}
+
 /// The types of hooks, with the fields that they alone have.
 fn types() -> String {
     let mut table = String::from("| `type` | is told of an event | answers | its own fields |\n|---|---|---|---|\n");
@@ -176,7 +185,9 @@ fn the_configuration_page_shows_the_tables() {
     let file: Vec<Field> = settings::FILE.iter().chain(FILE).copied().collect();
     for (name, part) in [
         ("environment", variables(environment::serve())),
+        ("places", places()),
         ("file", fields(&file)),
+        ("import", fields(IMPORT)),
         ("listen", fields(settings::LISTEN)),
         ("upstream", fields(settings::UPSTREAM)),
         ("key", fields(settings::KEY)),

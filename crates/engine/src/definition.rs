@@ -78,6 +78,8 @@ pub struct HookDefinition {
     /// Fields that mean nothing to its type, as in `prompt` on a command, and variables as they are written where they
     /// refer to others. docker-agent takes them, and tells hooks apart by them; native hooks have none.
     pub ignored: Map<String, Value>,
+    /// What switches it off, as in `OLLAMA_HOOKS_ENABLED`: such a hook is there to be looked at, and never runs.
+    pub switched_off: Option<Arc<str>>,
     /// The hook as it is written in its file, which is what its owner approves: a hook that needs an approval is not in
     /// force without it.
     pub written: Option<Arc<Value>>,
@@ -96,6 +98,11 @@ impl HooksConfig {
     /// Whether there is no hook.
     pub fn is_empty(&self) -> bool {
         self.groups.iter().all(|group| group.hooks.is_empty())
+    }
+
+    /// All hooks.
+    pub fn hooks_mut(&mut self) -> impl Iterator<Item = &mut HookDefinition> {
+        self.groups.iter_mut().flat_map(|group| &mut group.hooks)
     }
 }
 
@@ -404,6 +411,7 @@ impl HookDefinition {
             concurrent: false,
             cache: None,
             ignored: Map::new(),
+            switched_off: None,
             written: None,
             seal: None,
             origin: Origin::default(),
@@ -414,6 +422,13 @@ impl HookDefinition {
     pub fn builtin(name: &str, args: &[&str]) -> Self {
         let args = args.iter().map(|&arg| arg.to_owned()).collect();
         Self::new(Profile::Native, HandlerDefinition::Builtin { command: name.to_owned(), args })
+    }
+
+    /// Switches it off, where nothing does yet. What the administrator put into force stays.
+    pub fn switch_off(&mut self, by: &str) {
+        if self.origin.source != Source::Managed {
+            self.switched_off.get_or_insert_with(|| by.into());
+        }
     }
 
     /// Its name, else its command or address without credentials, else its type.
@@ -458,6 +473,7 @@ impl PartialEq for HookDefinition {
             concurrent,
             cache,
             ignored,
+            switched_off,
             written: _,
             seal: _,
             origin: _,
@@ -481,6 +497,7 @@ impl PartialEq for HookDefinition {
             && *concurrent == other.concurrent
             && *cache == other.cache
             && *ignored == other.ignored
+            && *switched_off == other.switched_off
     }
 }
 

@@ -162,7 +162,8 @@ impl Executor {
         Self::with_registry(config, env, &Registry::with_defaults())
     }
 
-    /// An executor with the handlers and builtins of a registry, as they stand now.
+    /// An executor with the handlers and builtins of a registry, as they stand now. Hooks that are
+    /// [switched off](crate::HookDefinition::switched_off) are left out.
     pub fn with_registry(config: HooksConfig, env: HandlerEnv, registry: &Registry) -> Result<Self, BuildError> {
         Self::with_options(config, env, registry, Options::default())
     }
@@ -178,7 +179,7 @@ impl Executor {
         for group in config.groups {
             let matcher: Arc<str> = group.matcher.into();
             let Some(of_event) = hooks.get_mut(group.event as usize) else { continue };
-            for definition in group.hooks {
+            for definition in group.hooks.into_iter().filter(|hook| hook.switched_off.is_none()) {
                 let (name, origin) = (definition.display_name().to_owned(), definition.origin.clone());
                 let hook = Hook::compile(group.event, matcher.clone(), definition, &env, registry)
                     .map_err(|cause| BuildError { event: group.event, hook: name, origin, cause })?;

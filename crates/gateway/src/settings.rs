@@ -126,12 +126,16 @@ pub fn read(document: &Document, options: &ReadOptions<'_>) -> Result<(config::F
     let context = Context { document, diagnostics: &diagnostics };
     let settings = match &document.root.value {
         // What a foreign program's file says besides is that program's.
-        _ if options.profile.spec().is_foreign => None,
+        _ if options.profile.spec().is_foreign || is_docker_agents(document, &options) => None,
         config::Value::Map(_) => Section::open(context, &document.root, "", FILE),
         _ => None,
     };
     let settings = settings.map(|root| Settings::read(&root, &options)).unwrap_or_default();
     diagnostics.finish(document, (file, settings))
+}
+
+fn is_docker_agents(document: &Document, options: &ReadOptions<'_>) -> bool {
+    config::docker_agent::is_of(options.profile) && config::docker_agent::is_own(document)
 }
 
 /// JSON Schema of a whole file.

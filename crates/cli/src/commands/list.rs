@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use gatehook_engine::HookInfo;
 use gatehook_engine::definition::{HookDefinition, Origin};
-use gatehook_engine::trust::{Judged, Seal};
+use gatehook_engine::trust::{Judged, Seal, Standing};
 use gatehook_events::Event;
 use serde_json::{Value, json};
 
@@ -42,6 +42,7 @@ pub(crate) fn run(args: &FileArgs, env: &BTreeMap<String, String>, printer: &mut
     }
     if rows.is_empty() {
         printer.note("no hook is in force: no configuration names one");
+        policy.notes().iter().for_each(|note| printer.note(note));
         return Ok(Exit::Done);
     }
     let mut table = Table::new(&["EVENT", "MATCHER", "HOOK", "TYPE", "STREAM", "SOURCE", "PROFILE", "STATE", "PLACE"]);
@@ -53,8 +54,10 @@ pub(crate) fn run(args: &FileArgs, env: &BTreeMap<String, String>, printer: &mut
 
 /// What somebody should know whose hooks are not all in force.
 pub(crate) fn waiting(policy: &Policy) -> Vec<String> {
-    let waiting = policy.judgement.hooks.iter().filter(|judged| !judged.standing.is_in_force()).count();
-    let mut notes = Vec::new();
+    let is_off = |judged: &&Judged| matches!(judged.standing, Standing::SwitchedOff(_));
+    let waiting = policy.judgement.hooks.iter().filter(|judged| !judged.standing.is_in_force() && !is_off(judged));
+    let waiting = waiting.count();
+    let mut notes = policy.notes().to_vec();
     if waiting > 0 {
         let (hooks, they) = if waiting == 1 { ("1 hook is", "it") } else { (&*format!("{waiting} hooks are"), "they") };
         notes.push(format!("{hooks} not in force; `gatehook hooks trust` shows what {they} would run"));

@@ -100,7 +100,7 @@ fn summary(serving: &Serving, sources: &Sources<'_>) -> Table {
 
 /// What a configuration does that its author may not expect.
 fn notes(serving: &Serving) -> Vec<String> {
-    let mut notes: Vec<String> = serving.unrecorded.iter().cloned().collect();
+    let mut notes: Vec<String> = serving.notes.iter().chain(&serving.unrecorded).cloned().collect();
     let windowed = |hook: &HookInfo<'_>| [hook.policy.text, hook.policy.thinking].contains(&Held::Window);
     for hook in serving.executor.hooks().filter(|hook| hook.event == Event::PostInference && windowed(hook)) {
         let name = hook.definition.display_name();

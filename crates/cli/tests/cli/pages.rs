@@ -77,6 +77,12 @@ fn python_files(text: &str) -> impl Iterator<Item = &str> {
     words.filter(|word| word.ends_with(".py"))
 }
 
+/// Files of other systems that a text imports.
+fn imported_files(text: &str) -> impl Iterator<Item = &str> {
+    let imports = text.split_once("import:").map_or("", |(_, rest)| rest);
+    imports.split("file: ").skip(1).filter_map(|rest| rest.split([',', ' ', '}']).next())
+}
+
 /// Variables that a text reads as `${env.NAME}`.
 fn variables(text: &str) -> BTreeSet<String> {
     text.split("${env.").skip(1).filter_map(|rest| Some(rest.split_once('}')?.0.to_owned())).collect()
@@ -260,6 +266,7 @@ fn every_configuration_on_a_page_is_in_order() {
             home.file(&format!("snippet.{extension}"), &block.text);
             named_files(&block.text).for_each(|(name, text)| drop(home.file(name, text)));
             python_files(&block.text).for_each(|name| drop(home.file(name, "")));
+            imported_files(&block.text).for_each(|name| drop(home.file(name, "{\"hooks\": {}}")));
             let mut command = home.gatehook();
             command.args(["hooks", "check", &format!("snippet.{extension}")]);
             let value = |name: &String| if name.ends_with("SECRET") { SECRET } else { "x" };

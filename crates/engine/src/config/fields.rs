@@ -3,6 +3,7 @@
 
 use crate::definition::{Cache, Contract, EnvPolicy, OnError, Patch, StreamMode, ToolCalls};
 
+use super::import::IMPORT;
 use super::section::{Field, Shape, words};
 
 /// What a hook's failure means.
@@ -66,6 +67,11 @@ pub const FILE: &[Field] = &[
     Field::new("defaults", Shape::Table(DEFAULTS), "What hooks of this file leave out."),
     Field::new("dialect", Shape::Word(PROFILE_WORDS), "The contract that this file's hooks were written for.")
         .default("native"),
+    Field::new(
+        "import",
+        Shape::Tables(IMPORT),
+        "Files of other systems whose hooks run too, as their own contract says.",
+    ),
     Field::new("max_concurrent_hooks", Shape::Integer, "How many hooks run at once, in the whole process.")
         .default("twice the processors"),
     Field::new("traces", Shape::Table(TRACES), "Whether dispatches are remembered, where, and for how long."),

@@ -16,10 +16,17 @@ use super::{ollama_cli, ollm, suggest};
 use crate::definition::{EnvPolicy, HandlerDefinition, HookDefinition, HooksConfig, Origin, Source};
 
 /// Reads a file of a foreign contract's program.
-pub(super) fn read(document: &Document, options: &ReadOptions<'_>, diagnostics: &Diagnostics) -> HooksConfig {
+pub(super) fn read(
+    document: &Document,
+    options: &ReadOptions<'_>,
+    diagnostics: &Diagnostics,
+) -> (HooksConfig, ollm::OllmOptions) {
     match options.profile {
-        Profile::Ollm => ollm::read(document, options, diagnostics).hooks,
-        _ => ollama_cli::read(document, options, diagnostics),
+        Profile::Ollm => {
+            let file = ollm::read(document, options, diagnostics);
+            (file.hooks, file.options)
+        }
+        _ => (ollama_cli::read(document, options, diagnostics), ollm::OllmOptions::default()),
     }
 }
 

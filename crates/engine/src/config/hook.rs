@@ -70,6 +70,7 @@ pub(crate) fn judge(event: Event, draft: &Draft<'_>, options: &ReadOptions<'_>) 
         concurrent: draft.concurrent,
         cache: draft.cache,
         ignored: ignored(draft),
+        switched_off: None,
         written: Some(Arc::new(section.node.to_json())),
         seal: None,
         origin: Origin {

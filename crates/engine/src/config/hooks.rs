@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 use std::ops::Range;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use gatehook_events::profile::PROFILES;
@@ -245,6 +245,11 @@ fn draft_group<'a>(context: Context<'a>, path: String, node: &'a Node, options: 
 }
 
 impl ReadOptions<'_> {
+    /// The folder of the file, else the working directory.
+    pub(crate) fn file_dir(&self) -> &Path {
+        self.file.as_deref().and_then(|file| file.parent()).unwrap_or(&self.working_dir)
+    }
+
     /// Whether a hook of this profile is read without a look at its values: v1.58 checks little.
     pub(crate) fn is_lenient(&self, profile: Profile) -> bool {
         !self.validate || profile == Profile::DockerAgentV158

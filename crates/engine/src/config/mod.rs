@@ -3,8 +3,8 @@
 //!
 //! A text becomes a [`Document`]: one small tree in which each value knows its place. A [`Section`] reads a mapping of
 //! it by a table of [`Field`]s, from which the JSON Schema comes too; other crates read their own parts of a file the
-//! same way. [`read_hooks`] reads the `hooks:` mapping of any [`Profile`]; [`ollama_cli`] and [`ollm`] read the files of
-//! those programs.
+//! same way. [`read_hooks`] reads the `hooks:` mapping of any [`Profile`]; [`docker_agent`], [`ollama_cli`] and [`ollm`]
+//! know the files of those programs.
 //!
 //! ```
 //! use gatehook_engine::config::{self, Format, ReadOptions};
@@ -49,6 +49,7 @@
 mod authority;
 mod confinement;
 mod diagnostic;
+pub mod docker_agent;
 mod document;
 mod draft;
 mod duration;
@@ -56,6 +57,7 @@ pub mod fields;
 mod foreign;
 mod hook;
 mod hooks;
+mod import;
 mod json;
 mod model;
 mod ollama;
@@ -82,6 +84,7 @@ pub use diagnostic::{ConfigError, Diagnostic, DiagnosticKind, Diagnostics, MAX_P
 pub use document::{Document, Format, Key, MAX_BYTES, MAX_DEPTH, MAX_NODES, Node, Value};
 pub use duration::age;
 pub use hooks::{Defaults, ReadOptions, read_hooks};
+pub use import::{IMPORT, Import};
 pub use ollama::{OLLAMA_VARIABLES, Variable, ollama_env};
 pub use section::{Context, Field, Section, Shape, words};
 pub use suggest::did_you_mean;
@@ -108,6 +111,30 @@ pub struct File {
     pub locked: Vec<String>,
     /// Whether dispatches are remembered.
     pub traces: TraceSettings,
+    /// Files of other systems that it names; whoever reads it reads them.
+    pub imports: Vec<Import>,
+    /// What it says to OLLM's hooks of other files, where it is one of OLLM's.
+    pub ollm: ollm::OllmOptions,
+    /// What somebody should know who believes that all of it is in force, a sentence each.
+    pub notes: Vec<String>,
+}
+
+impl File {
+    /// One that says nothing.
+    pub fn new(options: &ReadOptions<'_>) -> Self {
+        Self {
+            hooks: HooksConfig::default(),
+            profile: options.profile,
+            defaults: options.defaults.clone(),
+            max_concurrent_hooks: None,
+            required: Vec::new(),
+            locked: Vec::new(),
+            imports: Vec::new(),
+            ollm: ollm::OllmOptions::default(),
+            notes: Vec::new(),
+            traces: TraceSettings::default(),
+        }
+    }
 }
 
 /// Reads a file that has nothing but hooks.
@@ -140,21 +167,21 @@ fn finish(document: &Document, options: &ReadOptions<'_>) -> Result<File, Config
 /// others are problems.
 pub fn read_file(document: &Document, options: &ReadOptions<'_>, diagnostics: &Diagnostics) -> File {
     let context = Context { document, diagnostics };
-    let mut file = File {
-        hooks: HooksConfig::default(),
-        profile: options.profile,
-        defaults: options.defaults.clone(),
-        max_concurrent_hooks: None,
-        required: Vec::new(),
-        locked: Vec::new(),
-        traces: TraceSettings::default(),
-    };
+    let mut file = File::new(options);
     if document.root.value == Value::Null {
         return file;
     }
     // The files of foreign programs hold more than hooks, and none of that is ours.
     if options.profile.spec().is_foreign {
-        file.hooks = foreign::read(document, options, diagnostics);
+        (file.hooks, file.ollm) = foreign::read(document, options, diagnostics);
+        return file;
+    }
+    if docker_agent::is_of(options.profile) && docker_agent::is_own(document) {
+        let found = docker_agent::find(context);
+        let hooks = found.hooks.map(|node| read_hooks(document, node, options, diagnostics));
+        file.hooks = hooks.unwrap_or_default();
+        let note = |name: &&str| format!("hooks of the agent `{name}` are not read: a host runs those of one agent");
+        file.notes = found.others.iter().map(note).collect();
         return file;
     }
     let Some(root) = Section::open(context, &document.root, "", fields::FILE) else {
@@ -167,6 +194,7 @@ pub fn read_file(document: &Document, options: &ReadOptions<'_>, diagnostics: &D
     file.max_concurrent_hooks = root.count("max_concurrent_hooks", 1).and_then(NonZeroUsize::new);
     file.required = authority::required(&root, options);
     file.locked = authority::locked(&root, options);
+    file.imports = import::imports(&root, options);
     file.traces = TraceSettings::read(&root, options);
     if let Some(section) = root.section("defaults", fields::DEFAULTS) {
         file.defaults = defaults(&section, &file.defaults);

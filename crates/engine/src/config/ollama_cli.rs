@@ -112,7 +112,7 @@ pub(super) fn read_hooks(context: Context<'_>, node: &Node, options: &ReadOption
         config.groups.extend(groups.into_iter().filter_map(|(path, node)| group(context, event, path, node, &options)));
     }
     if is_switched_off(options.env, options.source) {
-        return HooksConfig::default();
+        config.hooks_mut().for_each(|hook| hook.switch_off(HOOKS_ENABLED));
     }
     config
 }

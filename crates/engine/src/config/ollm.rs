@@ -45,7 +45,7 @@ const SOURCES: &[&str] = &["builtin", "user", "workspace", "downloaded", "extens
 /// What a file says.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct OllmFile {
-    /// Its hooks; none where it says `enabled: false`.
+    /// Its hooks, those that it switches off too.
     pub hooks: HooksConfig,
     /// Its options.
     pub options: OllmOptions,
@@ -64,15 +64,36 @@ pub struct OllmOptions {
     pub trust_workspace: Option<bool>,
 }
 
-impl OllmFile {
-    /// Takes the hooks out that somebody disabled. Managed ones stay.
-    pub fn switch_off(&mut self, disabled: &[String]) {
-        let is_off = |hook: &HookDefinition| {
-            let id = hook.ignored.get("id").and_then(|id| id.as_str());
-            hook.origin.source != Source::Managed && id.is_some_and(|id| disabled.iter().any(|off| off == id))
-        };
-        self.hooks.groups.iter_mut().for_each(|group| group.hooks.retain(|hook| !is_off(hook)));
+impl OllmOptions {
+    /// What stands here, else what `weaker` says; hooks that either disables are.
+    #[must_use]
+    pub fn or(mut self, weaker: OllmOptions) -> Self {
+        self.disabled.extend(weaker.disabled);
+        Self {
+            enabled: self.enabled.or(weaker.enabled),
+            disabled: self.disabled,
+            timeout: self.timeout.or(weaker.timeout),
+            trust_workspace: self.trust_workspace.or(weaker.trust_workspace),
+        }
     }
+
+    /// What these options mean to hooks of this or another file: which are off, and how long those may take that do not
+    /// say it themselves. What the administrator put into force stays. `by` names who says so.
+    pub fn apply(&self, hooks: &mut HooksConfig, by: &str) {
+        for hook in hooks.hooks_mut().filter(|hook| hook.profile == Profile::Ollm) {
+            hook.timeout = hook.timeout.or(self.timeout);
+            let id = hook.ignored.get("id").and_then(|id| id.as_str()).unwrap_or_else(|| hook.display_name());
+            if self.enabled == Some(false) || self.disabled.iter().any(|off| off == id) {
+                hook.switch_off(by);
+            }
+        }
+    }
+}
+
+/// Whether a document is a hook of OLLM's panel, of `when` and `then`: those speak no hook protocol, and its own program
+/// runs none of them.
+pub fn is_of_panel(document: &Document) -> bool {
+    document.root.get("when").is_some() && document.root.get("then").is_some()
 }
 
 /// Reads the text of a hook file, of an extension's manifest or of the settings.
@@ -108,7 +129,7 @@ pub fn parse(name: &str, text: &str, format: Format, options: &ReadOptions<'_>) 
 pub fn read(document: &Document, options: &ReadOptions<'_>, diagnostics: &Diagnostics) -> OllmFile {
     let context = Context { document, diagnostics };
     let Some(root) = Section::open(context, &document.root, "", &[]) else { return OllmFile::default() };
-    if root.node("when").is_some() && root.node("then").is_some() {
+    if is_of_panel(document) {
         let message = "a hook of `when` and `then` speaks no hook protocol";
         let help = "list a program by its event: `{\"hooks\": {\"pre-tool-call\": [{\"name\": …, \"command\": …}]}}`";
         root.report(root.problem(Kind::UnsupportedType, message).at(root.head()).help(help));
@@ -145,11 +166,7 @@ fn read_file(context: Context<'_>, node: &Node, version: Option<&str>, options: 
         let Some(event) = event(context, key, Profile::Ollm) else { continue };
         file.hooks.groups.push(read_event(context, event, (&key.text, records), version, &options));
     }
-    if file.options.enabled == Some(false) && options.source != Source::Managed {
-        file.hooks = HooksConfig::default();
-    }
-    let disabled = file.options.disabled.clone();
-    file.switch_off(&disabled);
+    file.options.apply(&mut file.hooks, "`enabled` in its file");
     file
 }
 
@@ -198,7 +215,8 @@ fn record(
     };
     let mut definition = hook(&section, options, source, what);
     definition.ignored.extend(section.text("id").map(|id| ("id".to_owned(), id.into())));
-    enabled.then_some(definition)
+    definition.switched_off = (!enabled).then(|| "its own `enabled`".into());
+    Some(definition)
 }
 
 fn check_id(section: &Section<'_>) {

@@ -25,6 +25,9 @@ pub struct Ground {
     pub approvals: Result<Approvals, StoreError>,
     /// Those of OLLM's file, which count for its hooks.
     pub ollm: Result<ollm::Approvals, StoreError>,
+    /// Folders of extensions outside of the project, each with hooks of its own: they are approved once, wherever their
+    /// owner works.
+    pub extensions: Vec<Project>,
     /// The [`Judgement::hash`] that somebody without a terminal names as trusted.
     pub named: Option<String>,
 }
@@ -32,7 +35,20 @@ pub struct Ground {
 impl Ground {
     /// A ground without approvals.
     pub fn new(project: Project) -> Self {
-        Self { project, approvals: Ok(Approvals::default()), ollm: Ok(ollm::Approvals::default()), named: None }
+        Self {
+            project,
+            approvals: Ok(Approvals::default()),
+            ollm: Ok(ollm::Approvals::default()),
+            extensions: Vec::new(),
+            named: None,
+        }
+    }
+
+    /// The folder that a hook came with: that of its extension, else the project.
+    fn project_of(&self, hook: &HookDefinition) -> &Project {
+        let file = hook.origin.file.as_ref().and_then(|file| file.canonicalize().ok());
+        let is_in = |folder: &&Project| file.as_ref().is_some_and(|file| file.starts_with(folder.root()));
+        self.extensions.iter().find(is_in).unwrap_or(&self.project)
     }
 }
 
@@ -60,7 +76,7 @@ pub enum Standing {
     Refused(Vec<String>),
     /// Nobody can tell, because approvals cannot be read.
     Unknown(StoreError),
-    /// A variable of this name switches its profile's hooks off.
+    /// This switches it off: a variable's name, or a setting of its program.
     SwitchedOff(String),
 }
 
@@ -93,7 +109,7 @@ impl Standing {
             Self::Changed(what) => Some(format!("changed: {}", what.join(", "))),
             Self::Refused(why) => Some(format!("refused: {}", why.join("; "))),
             Self::Unknown(error) => Some(error.to_string()),
-            Self::SwitchedOff(variable) => Some(format!("switched off by {variable}")),
+            Self::SwitchedOff(by) => Some(format!("switched off by {by}")),
         }
     }
 }
@@ -107,6 +123,8 @@ pub struct Judged {
     pub matcher: String,
     /// The hook.
     pub definition: HookDefinition,
+    /// The folder that it came with, which an approval names; `None` where none is needed.
+    pub project: Option<Project>,
     /// Which hook of its project it is: file, event and name.
     pub id: String,
     /// What an approval covers; `None` where none is needed.
@@ -117,8 +135,19 @@ pub struct Judged {
 }
 
 impl Judged {
+    fn without_content(
+        event: Event,
+        matcher: String,
+        definition: HookDefinition,
+        id: String,
+        standing: Standing,
+    ) -> Self {
+        Self { event, matcher, definition, project: None, id, content: None, standing, stamps: Vec::new() }
+    }
+
     /// The approval of this content, where there can be one.
-    pub fn approval(&self, at: &str, by: &str, ground: &Ground) -> Option<Approval> {
+    pub fn approval(&self, at: &str, by: &str) -> Option<Approval> {
+        let project = self.project.as_ref()?;
         let content = self.content.as_ref().filter(|content| content.is_whole())?;
         let files = content.files.iter().map(|file| ApprovedFile {
             path: file.path.clone(),
@@ -127,7 +156,7 @@ impl Judged {
             text: file.text.clone(),
         });
         Some(Approval {
-            project: ground.project.root().to_string_lossy().into_owned(),
+            project: project.root().to_string_lossy().into_owned(),
             hook: self.id.clone(),
             hash: content.hash.clone(),
             approved_at: at.to_owned(),
@@ -161,7 +190,6 @@ pub struct Judgement {
     pub hooks: Vec<Judged>,
     /// The hash over all that need an approval; `None` where none does.
     pub hash: Option<String>,
-    project: Option<Project>,
 }
 
 /// A hook that somebody with authority requires to be in force.
@@ -180,8 +208,13 @@ pub fn judge(hooks: HooksConfig, ground: &Ground) -> Judgement {
     let mut judged: Vec<Judged> = Vec::new();
     for group in hooks.groups {
         for definition in group.hooks {
-            let id = id(group.event, &definition, &ground.project);
-            let twins = judged.iter().filter(|it| it.id == id || it.id.starts_with(&format!("{id} #"))).count();
+            let project = ground.project_of(&definition);
+            let id = id(group.event, &definition, project);
+            let is_twin = |it: &&Judged| {
+                let root = it.project.as_ref().map_or(ground.project.root(), Project::root);
+                root == project.root() && (it.id == id || it.id.starts_with(&format!("{id} #")))
+            };
+            let twins = judged.iter().filter(is_twin).count();
             let id = if twins > 0 { format!("{id} #{}", twins + 1) } else { id };
             judged.push(look(group.event, group.matcher.clone(), definition, id, ground));
         }
@@ -190,9 +223,10 @@ pub fn judge(hooks: HooksConfig, ground: &Ground) -> Judgement {
     let hash = (!hashes.is_empty()).then(|| digest(hashes.join("\n").as_bytes()));
     if hash.is_some() && hash == ground.named {
         let waiting = judged.iter_mut().filter(|it| it.content.as_ref().is_some_and(Content::is_whole));
-        waiting.filter(|it| !it.standing.is_in_force()).for_each(|it| it.standing = Standing::Named);
+        let is_waiting = |it: &&mut Judged| !it.standing.is_in_force() && it.definition.switched_off.is_none();
+        waiting.filter(is_waiting).for_each(|it| it.standing = Standing::Named);
     }
-    Judgement { hooks: judged, hash, project: Some(ground.project.clone()) }
+    Judgement { hooks: judged, hash }
 }
 
 /// Hooks that need no approval, where there is no project that others could come from; what would need one is refused.
@@ -203,11 +237,12 @@ pub fn of_right(hooks: HooksConfig) -> Judgement {
             let why = "it comes from no project".to_owned();
             let needed = definition.origin.source.needs_approval();
             let standing = if needed { Standing::Refused(vec![why]) } else { Standing::OfRight };
-            let (event, matcher, id) = (group.event, group.matcher.clone(), String::new());
-            all.push(Judged { event, matcher, definition, id, content: None, standing, stamps: Vec::new() });
+            let standing = switched_off(&definition).unwrap_or(standing);
+            let (event, matcher) = (group.event, group.matcher.clone());
+            all.push(Judged::without_content(event, matcher, definition, String::new(), standing));
         }
     }
-    Judgement { hooks: all, hash: None, project: None }
+    Judgement { hooks: all, hash: None }
 }
 
 fn id(event: Event, definition: &HookDefinition, project: &Project) -> String {
@@ -217,10 +252,11 @@ fn id(event: Event, definition: &HookDefinition, project: &Project) -> String {
 
 fn look(event: Event, matcher: String, mut definition: HookDefinition, id: String, ground: &Ground) -> Judged {
     if !definition.origin.source.needs_approval() {
-        let (content, standing) = (None, Standing::OfRight);
-        return Judged { event, matcher, definition, id, content, standing, stamps: Vec::new() };
+        let standing = switched_off(&definition).unwrap_or(Standing::OfRight);
+        return Judged::without_content(event, matcher, definition, id, standing);
     }
-    let project = &ground.project;
+    let project = ground.project_of(&definition);
+    place(&mut definition, project);
     let working_dir = project.working_dir(&definition);
     let (mut content, collected) = Content::collected(event, &matcher, &definition, project);
     match working_dir.to_str().filter(|dir| !definition.profile.spec().expands_references || !dir.contains('$')) {
@@ -230,15 +266,35 @@ fn look(event: Event, matcher: String, mut definition: HookDefinition, id: Strin
     if content.files.iter().any(|file| file.path.ends_with(".py")) {
         definition.env.entry(PYTHON_CACHE.0.to_owned()).or_insert_with(|| PYTHON_CACHE.1.to_owned());
     }
-    let standing = standing(&id, &definition, &content, ground);
-    Judged { event, matcher, definition, id, content: Some(content), standing, stamps: collected.stamps }
+    let standing = switched_off(&definition).unwrap_or_else(|| standing(&id, &definition, &content, (ground, project)));
+    let (project, content) = (Some(project.clone()), Some(content));
+    Judged { event, matcher, definition, project, id, content, standing, stamps: collected.stamps }
 }
 
-fn standing(id: &str, definition: &HookDefinition, content: &Content, ground: &Ground) -> Standing {
+fn switched_off(definition: &HookDefinition) -> Option<Standing> {
+    definition.switched_off.as_deref().map(|by| Standing::SwitchedOff(by.to_owned()))
+}
+
+/// Lets a hook find the folder that was looked at, and no other, by the variable of its contract: what runs must be what
+/// was approved, wherever somebody works.
+fn place(definition: &mut HookDefinition, project: &Project) {
+    if definition.profile == Profile::OllamaCli
+        && let Some(root) = project.root().to_str()
+    {
+        definition.env.entry("OLLAMA_PROJECT_DIR".to_owned()).or_insert_with(|| root.to_owned());
+    }
+}
+
+fn standing(
+    id: &str,
+    definition: &HookDefinition,
+    content: &Content,
+    (ground, project): (&Ground, &Project),
+) -> Standing {
     if !content.is_whole() {
         return Standing::Refused(content.refusals.clone());
     }
-    let root = ground.project.root();
+    let root = project.root();
     let approvals = match &ground.approvals {
         Ok(approvals) => approvals,
         Err(error) => return Standing::Unknown(error.clone()),
@@ -247,7 +303,7 @@ fn standing(id: &str, definition: &HookDefinition, content: &Content, ground: &G
         return Standing::Approved { at: approved_at.clone(), by: approved_by.clone() };
     }
     match &ground.ollm {
-        Ok(approvals) if approves(approvals, definition, content, ground) => return Standing::ApprovedInOllm,
+        Ok(approvals) if approves(approvals, definition, content, project) => return Standing::ApprovedInOllm,
         Err(error) if ollm_command(definition).is_some() => return Standing::Unknown(error.clone()),
         _ => {}
     }
@@ -259,7 +315,7 @@ fn standing(id: &str, definition: &HookDefinition, content: &Content, ground: &G
 
 /// Whether OLLM's approvals cover all of a hook: its words where it names no file of the project, a script's bytes where
 /// it is that script without arguments.
-fn approves(approvals: &ollm::Approvals, hook: &HookDefinition, content: &Content, ground: &Ground) -> bool {
+fn approves(approvals: &ollm::Approvals, hook: &HookDefinition, content: &Content, project: &Project) -> bool {
     let Some((command, args)) = ollm_command(hook) else { return false };
     let source = hook.origin.source.name();
     match content.files.as_slice() {
@@ -268,8 +324,8 @@ fn approves(approvals: &ollm::Approvals, hook: &HookDefinition, content: &Conten
             approvals.has(&format!("{source}:none:{}", hook.display_name()), &hash)
         }
         [script] if args.is_empty() => {
-            let is_script = ground.project.working_dir(hook).join(&command) == ground.project.root().join(&script.path);
-            let path = ground.project.root().join(&script.path);
+            let is_script = project.working_dir(hook).join(&command) == project.root().join(&script.path);
+            let path = project.root().join(&script.path);
             is_script && approvals.has(&path.to_string_lossy(), &format!("sha256:{}", script.sha256))
         }
         _ => false,
@@ -307,7 +363,7 @@ impl Judgement {
             if required.iter().any(|required| required.is(judged)) {
                 hook.on_error = Some(OnError::Block);
             }
-            hook.seal = self.seal(judged);
+            hook.seal = Self::seal(judged);
             config.groups.push(HookGroup { event: judged.event, matcher: judged.matcher.clone(), hooks: vec![hook] });
         }
         config
@@ -324,8 +380,8 @@ impl Judgement {
         }
     }
 
-    fn seal(&self, judged: &Judged) -> Option<Seal> {
-        let (project, hash) = (self.project.as_ref()?, &judged.content.as_ref()?.hash);
+    fn seal(judged: &Judged) -> Option<Seal> {
+        let (project, hash) = (judged.project.as_ref()?, &judged.content.as_ref()?.hash);
         let stamps = judged.stamps.clone();
         Some(Seal::content(judged.event, &judged.matcher, &judged.definition, project, hash, stamps))
     }

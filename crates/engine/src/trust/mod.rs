@@ -21,7 +21,7 @@
 //! assert_eq!(judgement.hooks[0].standing, Standing::NotTrusted);
 //! assert!(judgement.in_force(&[]).is_empty());
 //!
-//! let approval = judgement.hooks[0].approval("2026-01-01T00:00:00Z", "me", &ground).unwrap();
+//! let approval = judgement.hooks[0].approval("2026-01-01T00:00:00Z", "me").unwrap();
 //! ground.approvals = Ok(Approvals::default().with(approval));
 //! assert!(trust::judge(hooks.clone(), &ground).hooks[0].standing.is_in_force());
 //!

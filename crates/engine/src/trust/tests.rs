@@ -58,7 +58,7 @@ impl World {
     }
 
     fn approve(&mut self, hook: &str) {
-        let approval = self.judge(hook).approval("2026-01-01T00:00:00Z", "me", &self.ground).unwrap();
+        let approval = self.judge(hook).approval("2026-01-01T00:00:00Z", "me").unwrap();
         let approvals = self.ground.approvals.clone().unwrap();
         self.ground.approvals = Ok(approvals.with(approval));
     }
@@ -262,7 +262,7 @@ fn approvals_that_cannot_be_read_approve_nothing_and_stay_as_they_are() {
     let path = world.folder.path().join("state/trust.json");
     let store = Store::new(path.clone());
     assert_eq!(store.read(), Ok(Approvals::default()));
-    let approval = world.judge(GUARD).approval("2026-01-01T00:00:00Z", "me", &world.ground).unwrap();
+    let approval = world.judge(GUARD).approval("2026-01-01T00:00:00Z", "me").unwrap();
     store.change(|approvals| *approvals = std::mem::take(approvals).with(approval.clone())).unwrap();
     world.ground.approvals = store.read();
     assert!(world.judge(GUARD).standing.is_in_force());
@@ -293,7 +293,7 @@ fn the_store_is_its_owners_alone() {
 fn writers_at_one_time_lose_nothing() {
     let world = World::new(&[("guard.sh", "exit 0")]);
     let store = Store::new(world.folder.path().join("trust.json"));
-    let approval = world.judge(GUARD).approval("2026-01-01T00:00:00Z", "me", &world.ground).unwrap();
+    let approval = world.judge(GUARD).approval("2026-01-01T00:00:00Z", "me").unwrap();
     std::thread::scope(|scope| {
         for writer in 0..8 {
             let (store, approval) = (&store, super::store::Approval { hook: writer.to_string(), ..approval.clone() });
@@ -463,5 +463,35 @@ proptest! {
         prop_assert_eq!(serde_json::from_str::<serde_json::Value>(&canonical_text).unwrap(), value);
         let start = "{\"a\":{\"b\":";
         prop_assert!(canonical_text.starts_with(start));
+    }
+}
+
+#[test]
+fn a_hook_of_ollama_clis_contract_finds_the_folder_that_was_looked_at() {
+    let world = World::new(&[("guard.sh", "exit 0\n")]);
+    let text =
+        r#"{"hooks": {"Stop": [{"hooks": [{"type": "command", "command": "sh $OLLAMA_PROJECT_DIR/guard.sh"}]}]}}"#;
+    let options = ReadOptions { source: Source::Workspace, ..ReadOptions::default() };
+    let hooks = crate::config::ollama_cli::parse("settings.json", text, &options).unwrap();
+    let judged = judge(hooks, &world.ground).hooks.remove(0);
+    let root = world.root().to_str().unwrap();
+    assert_eq!(judged.definition.env.get("OLLAMA_PROJECT_DIR").map(String::as_str), Some(root));
+    let files: Vec<_> = judged.content.unwrap().files.into_iter().map(|file| file.path).collect();
+    assert_eq!(files, ["guard.sh"]);
+}
+
+#[test]
+fn what_is_switched_off_is_no_hook_in_force_even_where_it_is_approved_or_needs_no_approval() {
+    let world = World::new(&[]);
+    for source in [Source::User, Source::Workspace] {
+        let text = r#"{"hooks": {"custom": [{"name": "n", "command": "sh", "enabled": false}]}}"#;
+        let env = [("PATH".to_owned(), "/usr/bin:/bin".to_owned())].into();
+        let options = ReadOptions { source, env: &env, ..ReadOptions::default() };
+        let hooks = crate::config::ollm::parse("a.json", text, Format::Json, &options).unwrap().hooks;
+        let mut ground = world.ground.clone();
+        ground.named = judge(hooks.clone(), &ground).hash;
+        let judgement = judge(hooks, &ground);
+        assert!(matches!(judgement.hooks[0].standing, Standing::SwitchedOff(_)), "{source:?}");
+        assert!(judgement.in_force(&[]).is_empty(), "{source:?}");
     }
 }

@@ -32,7 +32,7 @@ pub(crate) fn run(args: &TrustArgs, env: &Env, printer: &mut Printer) -> Result<
     let pending: Vec<&Judged> = hooks.iter().copied().filter(|judged| is_pending(judged)).collect();
     if args.json {
         let rows: Vec<Value> = hooks.iter().map(|judged| shown::json(judged, ground)).collect();
-        let approved = if args.yes { approve(&pending, ground, &store, env)? } else { 0 };
+        let approved = if args.yes { approve(&pending, &store, env)? } else { 0 };
         let root = ground.project.root();
         printer.json(&json!({
             "project": root, "hash": policy.judgement.hash, "store": store.path(), "approved": approved, "hooks": rows,
@@ -56,7 +56,7 @@ pub(crate) fn run(args: &TrustArgs, env: &Env, printer: &mut Printer) -> Result<
     for judged in refused {
         printer.text(&shown::refused(judged))?;
     }
-    let approved = approve(&chosen, ground, &store, env)?;
+    let approved = approve(&chosen, &store, env)?;
     if approved > 0 {
         printer.note(&format!("{} approved in {}", count(approved), store.path().display()));
     }
@@ -69,10 +69,12 @@ pub(crate) fn withdraw(file: Option<&Path>, env: &Env, printer: &mut Printer) ->
     let ground = ground(&policy)?;
     let hooks = of_file(&policy, file)?;
     let of_hook = |id: &str| hooks.iter().any(|judged| judged.id == id);
-    let root = ground.project.root().to_string_lossy().into_owned();
     // Without a file also what was approved of hooks that are gone.
-    let gone = trust::store(env)?
-        .change(|all| all.remove(|approval| approval.project == root && (file.is_none() || of_hook(&approval.hook))))?;
+    let roots = || hooks.iter().filter_map(|judged| judged.project.as_ref()).chain([&ground.project]);
+    let is_here = |project: &str| roots().any(|it| it.root().to_string_lossy() == project);
+    let gone = trust::store(env)?.change(|all| {
+        all.remove(|approval| is_here(&approval.project) && (file.is_none() || of_hook(&approval.hook)))
+    })?;
     let keys: Vec<_> = hooks.iter().filter_map(|judged| judged.ollm_approval()).collect();
     if let Some(store) = trust::ollm_store(env).filter(|_| !keys.is_empty()) {
         store.change(|all| keys.iter().for_each(|key| all.remove(&key.source)))?;
@@ -156,10 +158,10 @@ fn ask(question: &str, printer: &mut Printer) -> Result<bool, Failure> {
 }
 
 /// Keeps approvals of exactly what was shown; says how many.
-fn approve(hooks: &[&Judged], ground: &Ground, store: &Store, env: &Env) -> Result<usize, StoreError> {
+fn approve(hooks: &[&Judged], store: &Store, env: &Env) -> Result<usize, StoreError> {
     let at = jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
     let by = ["USER", "USERNAME", "LOGNAME"].iter().find_map(|name| env.get(*name)).map_or("user", String::as_str);
-    let approvals: Vec<_> = hooks.iter().filter_map(|judged| judged.approval(&at, by, ground)).collect();
+    let approvals: Vec<_> = hooks.iter().filter_map(|judged| judged.approval(&at, by)).collect();
     let count = approvals.len();
     if count == 0 {
         return Ok(0);

@@ -82,7 +82,7 @@ pub(super) fn json(judged: &Judged, ground: &Ground) -> Value {
 }
 
 fn last<'g>(judged: &Judged, ground: &'g Ground) -> Option<&'g Approval> {
-    ground.approvals.as_ref().ok()?.last(ground.project.root(), &judged.id)
+    ground.approvals.as_ref().ok()?.last(judged.project.as_ref()?.root(), &judged.id)
 }
 
 fn head(judged: &Judged, before: &str) -> String {

@@ -50,15 +50,29 @@ fn hooks_that_somebody_disabled_do_not_run() {
                                 {"name": "off", "command": "sh", "enabled": false}]"#;
     let named = |file: &OllmFile| -> Vec<String> {
         let hooks = file.hooks.groups.iter().flat_map(|group| &group.hooks);
-        hooks.map(|hook| hook.display_name().to_owned()).collect()
+        hooks.filter(|hook| hook.switched_off.is_none()).map(|hook| hook.display_name().to_owned()).collect()
     };
     let text = format!(r#"{{"hooks": {{"enabled": {{"a": false, "b": true}}, {records}}}}}"#);
     assert_eq!(named(&user(&text)), ["m"]);
     assert_eq!(user(&text).options.disabled, ["a"]);
     assert_eq!(named(&read(&text, Source::Managed).unwrap()), ["n", "m"]);
     let text = format!(r#"{{"hooks": {{"enabled": false, {records}}}}}"#);
-    assert!(user(&text).hooks.is_empty());
+    assert!(named(&user(&text)).is_empty());
     assert_eq!(named(&read(&text, Source::Managed).unwrap()), ["n", "m"]);
+}
+
+#[test]
+fn options_of_one_file_hold_for_hooks_of_another() {
+    let mut file = user(
+        r#"{"hooks": {"custom": [{"id": "a", "name": "n", "command": "sh"},
+                                 {"name": "b", "command": "sh", "timeout": 7}, {"name": "c", "command": "sh"}]}}"#,
+    );
+    let said = user(r#"{"hooks": {"enabled": {"a": false, "b": false}, "timeout": 900}}"#).options;
+    said.or(user(r#"{"hooks": {"timeout": 1, "enabled": {"n": false}}}"#).options).apply(&mut file.hooks, "settings");
+    let off: Vec<_> = file.hooks.groups[0].hooks.iter().map(|hook| hook.switched_off.as_deref()).collect();
+    assert_eq!(off, [Some("settings"), Some("settings"), None]);
+    let timeouts: Vec<_> = file.hooks.groups[0].hooks.iter().map(|hook| hook.timeout().as_millis()).collect();
+    assert_eq!(timeouts, [900, 7, 900]);
 }
 
 #[test]
