@@ -26,6 +26,11 @@ fuzz_target!(|data: &[u8]| {
 
 fn template(text: &str) {
     let (text, input) = text.split_once("\n---\n").unwrap_or((text, ""));
+    // It ends, but a million steps take seconds here, where each branch is counted.
+    let digits = |text: &str| text.split(|char: char| !char.is_ascii_digit()).map(str::len).max();
+    if text.contains("range") && digits(text) > Some(4) {
+        return;
+    }
     let input = serde_json::from_str(input).unwrap_or_else(|_| {
         let messages = json!([{"role": "user", "content": "{{ .Prompt }}"}, {"role": "assistant", "tool_calls": []}]);
         json!({"tool_name": "shell", "tool_input": {"cmd": "rm -rf /", "n": [1, -2.5, null]}, "messages": messages})
