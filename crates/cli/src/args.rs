@@ -1,5 +1,7 @@
 //! The command line, as clap reads it.
 
+mod outside;
+
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -7,6 +9,7 @@ use std::time::Duration;
 use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 
+pub(crate) use self::outside::{FireArgs, GitCommand, GitStage, ImportArgs, SetupArgs};
 use crate::{environment, places};
 
 const EXIT_CODES: &str = "\
@@ -42,6 +45,16 @@ pub(crate) enum Command {
     /// List, check and try hooks.
     #[command(subcommand)]
     Hooks(HooksCommand),
+    /// Raise an event with the hooks in force here, and exit with 1 where they deny it.
+    #[command(after_help = environment::trust_section())]
+    Fire(FireArgs),
+    /// Raise `on_git_commit` for the commits that people make.
+    #[command(subcommand)]
+    Git(GitCommand),
+    /// Raise `setup`, and keep the variables that its hooks write for later hooks of this project.
+    Setup(SetupArgs),
+    /// Turn another system's hook file into native configuration, and say what could not be carried over.
+    Import(ImportArgs),
     /// Print the JSON Schema of the configuration or of a payload.
     Schema(SchemaArgs),
     /// Print a shell's completion script.

@@ -15,6 +15,7 @@ use serde_json::{Value, json};
 use crate::exit::Exit;
 use crate::policy::PolicyError;
 use crate::sample::SampleError;
+use crate::variables::VariablesError;
 
 /// A failure: what is wrong, problem by problem, and the exit code that says so.
 #[derive(Debug)]
@@ -214,6 +215,7 @@ impl From<PolicyError> for Failure {
                 files.iter().flat_map(of_file).chain(hooks.into_iter().map(Problem::of_hook)).collect()
             }
             PolicyError::UnknownProfile(_) => return Self::usage(error.to_string(), None),
+            PolicyError::Variables(error) => return error.into(),
             PolicyError::WorkingDir(_) => return Self::new(Exit::Configuration, error.to_string(), None),
         };
         Self { exit: Exit::Configuration, problems }
@@ -251,6 +253,14 @@ impl From<StartError> for Failure {
 impl From<StoreError> for Failure {
     fn from(error: StoreError) -> Self {
         Self::new(Exit::Configuration, error.to_string(), Some(error.help()))
+    }
+}
+
+impl From<VariablesError> for Failure {
+    fn from(error: VariablesError) -> Self {
+        let exit = if matches!(error, VariablesError::Written(_)) { Exit::No } else { Exit::Configuration };
+        let help = error.help();
+        Self::new(exit, error.to_string(), Some(help.to_owned()))
     }
 }
 

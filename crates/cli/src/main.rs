@@ -1,8 +1,9 @@
 //! The binary `gatehook`: reads the command line, calls the crates that do the work, and shows what came of it.
 //!
 //! A command is a file in `commands`; `args` is the command line, `environment` the variables, `places` finds
-//! configuration files, `policy` reads them, `trust` knows whose approvals count, `serving` is what `serve` is told,
-//! `raising` dispatches events, `recording` remembers them, `failure` shows what went wrong, `exit` says it to scripts.
+//! configuration files, `policy` reads them, `trust` knows whose approvals count, `variables` are what setup hooks leave to
+//! others, `serving` is what `serve` is told, `raising` dispatches events, `recording` remembers them, `failure` shows what
+//! went wrong, `exit` says it to scripts.
 
 mod args;
 mod commands;
@@ -19,6 +20,7 @@ mod sample;
 mod serving;
 mod table;
 mod trust;
+mod variables;
 
 use std::process::ExitCode;
 
@@ -47,6 +49,10 @@ fn run(cli: Cli, printer: &mut Printer) -> Result<Exit, Failure> {
         Command::Serve(args) => commands::serve::run(&args, cli.verbose, printer),
         Command::Demo(args) => commands::demo::run(&args, printer),
         Command::Hooks(command) => commands::hooks::run(command, printer),
+        Command::Fire(args) => commands::fire::run(&args, printer),
+        Command::Git(command) => commands::git::run(&command, printer),
+        Command::Setup(args) => commands::setup::run(&args, printer),
+        Command::Import(args) => commands::import::run(&args, printer),
         Command::Schema(args) => commands::schema::run(&args, printer),
         Command::Completions { shell } => commands::completions::run(shell, printer),
     }

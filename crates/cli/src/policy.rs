@@ -18,6 +18,7 @@ use gatehook_gateway::settings::{self, Settings};
 
 use crate::places::{Place, not_a_file, usual_places};
 use crate::trust;
+use crate::variables::{self, VariablesError};
 
 /// What files and environment say together.
 #[derive(Debug)]
@@ -58,6 +59,9 @@ pub(crate) enum PolicyError {
     /// `--dialect` names no profile.
     #[error("there is no profile `{0}`; profiles are {known}", known = NAMES.join(", "))]
     UnknownProfile(String),
+    /// What setup hooks left to others cannot be had.
+    #[error(transparent)]
+    Variables(#[from] VariablesError),
     /// The working directory is gone.
     #[error("the working directory cannot be read: {0}")]
     WorkingDir(#[from] std::io::Error),
@@ -293,7 +297,22 @@ impl Policy {
 
     /// Puts the hooks that may run into force, or says what is wrong with each that cannot be.
     pub(crate) fn executor(&self, env: &BTreeMap<String, String>) -> Result<Executor, PolicyError> {
-        self.build(self.judgement.in_force(&self.said.required), env)
+        self.executor_with(env, &BTreeMap::new())
+    }
+
+    /// The same, and every hook has these variables too.
+    pub(crate) fn executor_with(
+        &self,
+        env: &BTreeMap<String, String>,
+        more: &BTreeMap<String, String>,
+    ) -> Result<Executor, PolicyError> {
+        let mut hooks = self.judgement.in_force(&self.said.required);
+        let kept = self.ground.as_ref().map(|ground| variables::of_project(ground.project.root(), env)).transpose()?;
+        for hook in hooks.groups.iter_mut().flat_map(|group| &mut group.hooks) {
+            kept.iter().flatten().for_each(|kept| kept.give(hook));
+            hook.env.extend(more.clone());
+        }
+        self.build(hooks, env)
     }
 
     /// All hooks, those that are not in force too: to be looked at, not to be run.

@@ -7,14 +7,16 @@ use std::time::Duration;
 
 use gatehook_engine::Executor;
 use gatehook_engine::handlers::command;
-use gatehook_events::{Event, Input, Profile};
+use gatehook_events::{Event, Input, Profile, Verdict};
 use serde_json::{Map, Value, json};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
 use crate::args::EventArgs;
 use crate::failure::Failure;
-use crate::policy;
+use crate::policy::{self, Policy};
+use crate::print::Printer;
+use crate::recording::Recording;
 use crate::sample::{self, SampleError};
 
 /// How long observers, and what hooks left behind, may take to end.
@@ -48,7 +50,11 @@ pub(crate) fn input(args: &EventArgs, event: Event, profile: Profile) -> Result<
 }
 
 /// A payload of a foreign contract as a native one.
-fn spoken(payload: Map<String, Value>, event: Event, profile: Profile) -> Result<Map<String, Value>, Failure> {
+pub(crate) fn spoken(
+    payload: Map<String, Value>,
+    event: Event,
+    profile: Profile,
+) -> Result<Map<String, Value>, Failure> {
     let Some(dialect) = policy::registry().dialect(profile) else { return Ok(payload) };
     let (_, input) = dialect.read_payload(Some(event), Value::Object(payload)).map_err(SampleError::Payload)?;
     match input.to_json().map_err(|error| SampleError::Unwritable(error.to_string()))? {
@@ -57,8 +63,17 @@ fn spoken(payload: Map<String, Value>, event: Event, profile: Profile) -> Result
     }
 }
 
-/// What a file or standard input says of an event.
-fn given(path: &Path) -> Result<Map<String, Value>, Failure> {
+/// What a file or standard input says of an event; `-` is standard input.
+pub(crate) fn given(path: &Path) -> Result<Map<String, Value>, Failure> {
+    let (name, text) = text(path)?;
+    serde_json::from_str(&text).map_err(|error| {
+        let help = "an input is one JSON object; `gatehook schema EVENT` says what may be in it".to_owned();
+        Failure::usage(format!("{name} is no input of an event: {error}"), Some(help))
+    })
+}
+
+/// A file's name and text; `-` is standard input.
+pub(crate) fn text(path: &Path) -> Result<(String, String), Failure> {
     let stdin = path == Path::new("-");
     let name = if stdin { "standard input".to_owned() } else { path.display().to_string() };
     let mut text = String::new();
@@ -68,10 +83,22 @@ fn given(path: &Path) -> Result<Map<String, Value>, Failure> {
         std::fs::File::open(path).and_then(|mut file| file.read_to_string(&mut text))
     };
     read.map_err(|error| Failure::usage(format!("{name} cannot be read: {error}"), None))?;
-    serde_json::from_str(&text).map_err(|error| {
-        let help = "an input is one JSON object; `gatehook schema EVENT` says what may be in it".to_owned();
-        Failure::usage(format!("{name} is no input of an event: {error}"), Some(help))
-    })
+    Ok((name, text))
+}
+
+/// Raises one event with the hooks of a policy, and remembers it; `None` where Ctrl-C or SIGTERM came first.
+pub(crate) fn one(
+    policy: &Policy,
+    executor: Executor,
+    event: Event,
+    input: &Input,
+    printer: &mut Printer,
+) -> Result<Option<Verdict>, Failure> {
+    let recording = Recording::of_agent(policy.traces(), &policy::environment());
+    let executor = recording.recorded(executor);
+    let verdict = raise(&executor, async |cancel| executor.dispatch(event, input, cancel).await);
+    recording.finish(printer);
+    verdict
 }
 
 /// Does `work` that dispatches events, on a runtime of its own, and sees to it that nothing of it is left behind; `None`

@@ -20,8 +20,8 @@ use gatehook_engine::config::fields::{
     CONDITIONS, DEFAULTS, FILE, GROUP, HOOK, REPLY, REQUEST, REWRITE, RULE, SANDBOX, STREAM, TRACES, TYPE,
 };
 use gatehook_engine::config::{Field, IMPORT, OLLAMA_VARIABLES, Shape, Variable};
-use gatehook_engine::events::Event;
 use gatehook_engine::events::input::FIELDS;
+use gatehook_engine::events::{Event, Profile};
 use gatehook_engine::handlers::webhook::{CONTRACTS, Terms};
 use gatehook_gateway::settings;
 
@@ -288,4 +288,31 @@ fn the_webhook_page_shows_the_variables() {
 fn the_schema_is_what_the_program_prints() {
     let printed = Command::new(env!("CARGO_BIN_EXE_gatehook")).arg("schema").output().unwrap();
     check(&docs("gatehook.schema.json"), &String::from_utf8(printed.stdout).unwrap());
+}
+
+/// The row of a page's table on payloads that is about an event, with the row that it refers to.
+fn row<'a>(page: &'a str, name: &str) -> Vec<&'a str> {
+    let found = page.lines().find(|line| line.starts_with(&format!("| `{name}` |")));
+    let found = found.unwrap_or_else(|| panic!("{name} has no row"));
+    let other = found.split_once("those of `").and_then(|(_, rest)| rest.split('`').next());
+    other.map_or_else(Vec::new, |other| row(page, other)).into_iter().chain([found]).collect()
+}
+
+#[test]
+fn the_pages_of_other_programs_name_every_place_of_their_payloads() {
+    type Places = fn(Event) -> Vec<(&'static str, &'static str)>;
+    let pages: [(&str, Profile, Places); 2] = [
+        ("ollama-cli.md", Profile::OllamaCli, |event| ollama_cli::places(event).collect()),
+        ("ollm.md", Profile::Ollm, |event| ollm::places(event).collect()),
+    ];
+    for (page, profile, places) in pages {
+        let text = std::fs::read_to_string(docs(page)).unwrap();
+        for event in Event::all() {
+            let Some(name) = event.name_in(profile) else { continue };
+            let rows = row(&text, name);
+            for word in places(event).iter().flat_map(|(place, _)| place.split('.')) {
+                assert!(rows.iter().any(|row| row.contains(&code(word))), "{page}: `{name}` has `{word}`");
+            }
+        }
+    }
 }

@@ -13,7 +13,6 @@ use crate::failure::Failure;
 use crate::policy::{self, Reading};
 use crate::print::Printer;
 use crate::raising;
-use crate::recording::Recording;
 use crate::table::Table;
 
 /// Runs a `hooks` command.
@@ -65,22 +64,24 @@ fn test(args: &EventArgs, env: &BTreeMap<String, String>, printer: &mut Printer)
     let event = raising::event(&args.event, profile)?;
     let input = raising::input(args, event, profile)?;
     let policy = Reading::of(&args.config, &args.dialect, env)?.policy()?;
-    let recording = Recording::of_agent(policy.traces(), env);
-    let executor = recording.recorded(policy.executor(env)?);
+    let executor = policy.executor(env)?;
     list::waiting(&policy).into_iter().for_each(|note| printer.note(&note));
-    let verdict = raising::raise(&executor, async |cancel| executor.dispatch(event, &input, cancel).await);
-    recording.finish(printer);
-    let Some(verdict) = verdict? else { return Ok(Exit::Stopped) };
-    if args.json {
-        printer.json(&verdict)?;
+    let Some(verdict) = raising::one(&policy, executor, event, &input, printer)? else { return Ok(Exit::Stopped) };
+    show(event, &verdict, args.json, printer)
+}
+
+/// Shows a verdict; its exit code.
+pub(super) fn show(event: Event, verdict: &Verdict, json: bool, printer: &mut Printer) -> Result<Exit, Failure> {
+    if json {
+        printer.json(verdict)?;
     } else {
-        printer.text(&shown(event, &verdict))?;
+        printer.text(&shown(event, verdict))?;
     }
     Ok(if verdict.allowed { Exit::Done } else { Exit::No })
 }
 
 /// Outcomes as a table, then the verdict and what it changes.
-fn shown(event: Event, verdict: &Verdict) -> String {
+pub(super) fn shown(event: Event, verdict: &Verdict) -> String {
     let mut text = String::new();
     if verdict.outcomes.is_empty() {
         text.push_str(&format!("no hook fits this {}\n", event.name()));

@@ -79,7 +79,7 @@ impl Stage {
             let ran = shell(&self.home, command);
             let expected = code.trim().strip_prefix("exit ").unwrap_or("0");
             assert_eq!(ran.code.to_string(), expected, "{line}\n{}", ran.shown());
-            assert!(ran.out.contains(text), "{line}\n{}", ran.shown());
+            assert!(ran.shown().contains(text), "{line}\n{}", ran.shown());
         }
     }
 

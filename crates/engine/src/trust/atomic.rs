@@ -12,7 +12,7 @@ const PATIENCE: Duration = Duration::from_secs(5);
 
 /// The whole file, `None` where there is none. One that is larger than `bound` bytes, that is no file, or that others
 /// than its owner may write, is an error.
-pub(super) fn read(path: &Path, bound: u64) -> io::Result<Option<Vec<u8>>> {
+pub fn read(path: &Path, bound: u64) -> io::Result<Option<Vec<u8>>> {
     let file = match File::open(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         opened => opened?,
@@ -33,13 +33,14 @@ pub(super) fn read(path: &Path, bound: u64) -> io::Result<Option<Vec<u8>>> {
 }
 
 /// Holds off other writers of `path` while it lives. The file beside it that says so stays.
-pub(super) struct Lock {
+#[derive(Debug)]
+pub struct Lock {
     _file: File,
 }
 
 impl Lock {
     /// Waits for other writers, up to 5 s. Creates the folder, for its owner alone.
-    pub(super) fn take(path: &Path) -> io::Result<Self> {
+    pub fn take(path: &Path) -> io::Result<Self> {
         if let Some(folder) = path.parent() {
             DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
         }
@@ -59,7 +60,7 @@ impl Lock {
 
 /// Puts `bytes` in the place of a file: whoever reads it sees the old or the new one, whole, whatever fails. It is its
 /// owner's alone.
-pub(super) fn replace(path: &Path, bytes: &[u8], _lock: &Lock) -> io::Result<()> {
+pub fn replace(path: &Path, bytes: &[u8], _lock: &Lock) -> io::Result<()> {
     let new = beside(path, &format!("{}.new", std::process::id()));
     let written = write_new(&new, bytes).and_then(|()| std::fs::rename(&new, path));
     if written.is_err() {

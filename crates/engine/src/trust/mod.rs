@@ -31,7 +31,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
-mod atomic;
+pub mod atomic;
 mod collect;
 pub mod content;
 mod imports;
