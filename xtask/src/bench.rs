@@ -29,7 +29,8 @@ pub(crate) struct Options {
     write: bool,
 }
 
-pub(crate) const USAGE: &str = "cargo xtask bench gateway|stream|dispatch|turns|handlers [--rounds N] [--seconds S] [--write]";
+pub(crate) const USAGE: &str =
+    "cargo xtask bench gateway|stream|dispatch|turns|handlers [--rounds N] [--seconds S] [--write]";
 
 /// Runs the bench that the first argument names.
 pub(crate) fn run(arguments: &[String]) -> Outcome {

@@ -20,7 +20,11 @@ const OWN: &[Variable] = &[
         doc: "Where docker-agent's `config.yaml` and `hooks.d` are looked for; `CAGENT_CONFIG_DIR` says the same.",
     },
     Variable { name: "XDG_CONFIG_HOME", default: "~/.config", doc: "Where `gatehook/gatehook.yaml` is looked for." },
-    Variable { name: "XDG_STATE_HOME", default: "~/.local/state", doc: "Where `gatehook/` keeps traces and approvals." },
+    Variable {
+        name: "XDG_STATE_HOME",
+        default: "~/.local/state",
+        doc: "Where `gatehook/` keeps traces and approvals.",
+    },
 ];
 
 /// The variables that say which hooks of a project are in force.

@@ -77,7 +77,8 @@ impl Worker {
             .stdout(Stdio::piped())
             .stderr(Stdio::piped());
         let missing = || io::Error::from(io::ErrorKind::NotFound);
-        let (group, mut child) = Group::spawn(command, |command| launch.launcher.spawn(command), Arc::clone(&launch.name))?;
+        let (group, mut child) =
+            Group::spawn(command, |command| launch.launcher.spawn(command), Arc::clone(&launch.name))?;
         let pipes = child.stdin.take().zip(child.stdout.take());
         // From here on a failure drops the group, which ends it.
         let (stdin, stdout) = pipes.ok_or_else(missing)?;
