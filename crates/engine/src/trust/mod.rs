@@ -49,5 +49,21 @@ pub use project::Project;
 pub use seal::Seal;
 pub(crate) use seal::sealed;
 
+/// What a shell line is made of, for fuzz targets: all that stands in its words, a word each.
+#[cfg(fuzzing)]
+pub fn words(line: &str) -> Vec<String> {
+    let text = |piece| match piece {
+        words::Piece::Text(text) | words::Piece::Variable(text) => text,
+        words::Piece::Unknown => String::new(),
+    };
+    words::split(line).into_iter().map(|word| word.pieces.into_iter().map(text).collect()).collect()
+}
+
+/// How many files a script takes in, for fuzz targets.
+#[cfg(fuzzing)]
+pub fn imports(name: &str, text: &str) -> usize {
+    imports::imports(name, text).len()
+}
+
 #[cfg(test)]
 mod tests;

@@ -85,6 +85,12 @@ impl Splitter<'_, '_> {
                     Some('\n') | None => {}
                     Some(char) => self.word().push(char),
                 },
+                '$' if self.rest.starts_with('\'') => {
+                    self.next();
+                    self.escaped();
+                }
+                // Quotes of a text that may be translated.
+                '$' if self.rest.starts_with('"') => {}
                 '$' | '`' => self.expansion(char),
                 '>' => self.output(),
                 ';' | '|' | '&' | '(' | ')' | '\n' => self.end_command(),
@@ -146,12 +152,47 @@ impl Splitter<'_, '_> {
                 '"' => return,
                 '$' | '`' => self.expansion(char),
                 '\\' => match self.next() {
-                    Some(char) => self.word().push(char),
+                    Some('\n') => {}
+                    Some(char @ ('$' | '`' | '"' | '\\')) => self.word().push(char),
+                    Some(char) => ['\\', char].into_iter().for_each(|char| self.word().push(char)),
                     None => return,
                 },
                 char => self.word().push(char),
             }
         }
+    }
+
+    /// `$'…'`: quoted, with the escapes of C.
+    fn escaped(&mut self) {
+        self.word();
+        while let Some(char) = self.next().filter(|char| *char != '\'') {
+            let char = if char == '\\' { self.escape() } else { Some(char) };
+            char.into_iter().for_each(|char| self.word().push(char));
+        }
+    }
+
+    fn escape(&mut self) -> Option<char> {
+        let (digits, base) = match self.next()? {
+            'x' => (2, 16),
+            'u' => (4, 16),
+            'U' => (8, 16),
+            digit @ '0'..='7' => {
+                let rest = self.digits(2, 8);
+                return u32::from_str_radix(&format!("{digit}{rest}"), 8).ok().and_then(char::from_u32);
+            }
+            // No name of a file has one of these.
+            'a' | 'b' | 'e' | 'E' | 'f' | 'n' | 'r' | 't' | 'v' => return Some(' '),
+            char => return Some(char),
+        };
+        u32::from_str_radix(self.digits(digits, base), base).ok().and_then(char::from_u32)
+    }
+
+    /// At most so many digits of what follows.
+    fn digits(&mut self, most: usize, base: u32) -> &str {
+        let count = self.rest.chars().take(most).take_while(|char| char.is_digit(base)).count();
+        let (digits, rest) = self.rest.split_at_checked(count).unwrap_or_default();
+        self.rest = rest;
+        digits
     }
 
     fn expansion(&mut self, opener: char) {
@@ -240,6 +281,8 @@ mod tests {
             ("cat <in.txt >>out.log 2>&1", vec!["cat", "in.txt", "2"]),
             ("x | tee -a log; y", vec!["x", "tee", "y"]),
             ("", vec![]),
+            ("sh $'hooks/\\x61\\056sh' $\"b.sh\" $'it\\'s'", vec!["sh", "hooks/a.sh", "b.sh", "it's"]),
+            ("sh \"hooks/\\\na.sh\" \"a\\b\\$\"", vec!["sh", "hooks/a.sh", "a\\b$"]),
             ("'unclosed", vec!["unclosed"]),
             ("$(unclosed", vec!["…", "unclosed"]),
         ] {

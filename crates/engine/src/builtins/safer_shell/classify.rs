@@ -318,7 +318,7 @@ fn is_safe(name: &str, rest: &[Word]) -> bool {
     if SAFE.contains(&name) {
         // `tail -f` waits, `cat` shows: none of them writes. But `printf -v PATH …` and `test -v a[$(…)]` do more.
         return !(matches!(name, "printf" | "test" | "[")
-            && rest.iter().any(|word| word.beginning().starts_with("-v")));
+            && rest.iter().any(|word| word.beginning().starts_with("-v") || is_open_option(word)));
     }
     if rest.is_empty() {
         return SAFE_ALONE.contains(&name) || SAFE_BUT.iter().any(|(known, _)| *known == name);
@@ -330,7 +330,7 @@ fn is_safe(name: &str, rest: &[Word]) -> bool {
         return true;
     }
     // From here on an argument that is not known might be any option.
-    if rest.iter().any(|word| word.beginning().is_empty() && word.fixed().is_none()) {
+    if rest.iter().any(|word| is_open_option(word) || (word.beginning().is_empty() && word.fixed().is_none())) {
         return false;
     }
     if let Some((_, spoilers)) = SAFE_BUT.iter().find(|(known, _)| *known == name) {
@@ -341,6 +341,11 @@ fn is_safe(name: &str, rest: &[Word]) -> bool {
         "date" => rest.iter().all(|word| word.beginning().starts_with(['+', '-'])) && !is_spoiled(rest, &["-s", "--s"]),
         _ => SAFE_SUBCOMMANDS.iter().any(|known| known.program == name && is_safe_subcommand(known, rest)),
     }
+}
+
+/// `-{delete,print}`, `-$x`: an option, and nobody knows which.
+fn is_open_option(word: &Word) -> bool {
+    word.beginning().starts_with('-') && word.fixed().is_none()
 }
 
 fn is_safe_subcommand(known: &Subcommands, mut rest: &[Word]) -> bool {

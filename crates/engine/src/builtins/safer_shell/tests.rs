@@ -98,6 +98,19 @@ fn lines_are_labelled_by_the_worst_of_their_commands() {
 }
 
 #[test]
+fn an_option_that_is_not_known_before_it_runs_may_be_any() {
+    for text in [
+        "find . -{delete,true}",
+        "find . -$(echo delete)",
+        "find . -$X",
+        "sort -{o,n} x",
+        "printf -$(echo v) 'a[$(rm x)]' y",
+    ] {
+        assert_ne!(line(text).label, Label::Safe, "{text}");
+    }
+}
+
+#[test]
 fn how_far_it_reaches_is_said() {
     for (text, radius) in [
         ("ls", "none"),

@@ -8,12 +8,30 @@ const LEADING: &[&str] = &["if", "then", "else", "elif", "while", "until", "do",
 const ENDING: &[&str] = &["fi", "done", "}"];
 
 pub(super) fn parse(line: &str, depth: usize) -> Script {
-    let chars: Vec<char> = line.chars().take(LENGTH + 1).collect();
+    read(line, depth, |reader| reader.list(None))
+}
+
+/// The commands that the text of a here-document runs. Quotes mean nothing in it.
+fn expanded(text: &str, depth: usize) -> Script {
+    read(text, depth, |reader| {
+        let mut word = Word::default();
+        while let Some(char) = reader.peek() {
+            match char {
+                '$' => reader.dollar(&mut word, true),
+                '`' => reader.backquoted(&mut word, true),
+                _ => reader.at += if char == '\\' { 2 } else { 1 },
+            }
+        }
+    })
+}
+
+fn read(text: &str, depth: usize, run: impl FnOnce(&mut Reader)) -> Script {
+    let chars: Vec<char> = text.chars().take(LENGTH + 1).collect();
     let whole = chars.len() <= LENGTH && depth <= DEPTH;
     let script = Script { commands: Vec::new(), understood: whole };
     let mut reader = Reader { chars, at: 0, depth, script, documents: Vec::new() };
     if whole {
-        reader.list(None);
+        run(&mut reader);
     }
     reader.script
 }
@@ -62,10 +80,17 @@ impl Reader {
         self.script.understood = false;
     }
 
+    /// A line that goes on within what is one sign: shells put it together, and this reader does not.
+    fn whole_sign(&mut self) {
+        if self.peek() == Some('\\') && self.ahead(1) == Some('\n') {
+            self.doubt();
+        }
+    }
+
     fn blanks(&mut self) {
         loop {
             match self.peek() {
-                Some(' ' | '\t' | '\r') => self.at += 1,
+                Some(' ' | '\t') => self.at += 1,
                 Some('\\') if self.ahead(1) == Some('\n') => self.at += 2,
                 _ => return,
             }
@@ -136,6 +161,7 @@ impl Reader {
                     self.doubt();
                 }
                 self.at += 1;
+                self.whole_sign();
                 if self.take("(") {
                     self.doubt();
                 }
@@ -153,7 +179,7 @@ impl Reader {
             }
             '<' | '>' if self.ahead(1) == Some('(') => {
                 self.at += 2;
-                self.list(Some(')'));
+                self.substitution();
                 command.words.push(Word { parts: vec![Part::Unknown] });
             }
             '<' | '>' => self.redirect(command),
@@ -220,6 +246,7 @@ impl Reader {
             self.at += 1;
             return self.doubt();
         };
+        self.whole_sign();
         self.blanks();
         let start = self.at;
         let target = self.word();
@@ -255,12 +282,14 @@ impl Reader {
                     self.doubt();
                     break;
                 }
-                let mut line = String::new();
-                while let Some(char) = self.next() {
-                    if char == '\n' {
+                let mut line = self.line();
+                // A line that goes on is one with the next.
+                while document.expands && line.chars().rev().take_while(|char| *char == '\\').count() % 2 == 1 {
+                    line.pop();
+                    if self.peek().is_none() {
                         break;
                     }
-                    line.push(char);
+                    line.push_str(&self.line());
                 }
                 let line = if document.strips { line.trim_start_matches('\t') } else { &line };
                 if line == document.end {
@@ -270,7 +299,9 @@ impl Reader {
                 text.push('\n');
             }
             if document.expands && text.contains(['$', '`']) {
-                self.inner(&format!("\"{}\"", text.replace('"', "\\\"")));
+                let inner = expanded(&text, self.depth + 1);
+                self.script.understood &= inner.understood;
+                self.adopt(inner);
             }
             if let Some(command) = document.command.and_then(|place| self.script.commands.get_mut(place)) {
                 command.stdin = Some(text);
@@ -278,13 +309,13 @@ impl Reader {
         }
     }
 
-    /// The commands that a text runs when it is expanded.
-    fn inner(&mut self, text: &str) {
-        let mut inner = parse(text, self.depth + 1);
-        // The first word of it is the text itself, and no command.
-        inner.commands.pop();
-        self.script.understood &= inner.understood;
-        self.adopt(inner);
+    /// What is left of a line; its end is gone past.
+    fn line(&mut self) -> String {
+        let mut line = String::new();
+        while let Some(char) = self.next().filter(|char| *char != '\n') {
+            line.push(char);
+        }
+        line
     }
 
     fn adopt(&mut self, inner: Script) {
@@ -301,7 +332,7 @@ impl Reader {
         let start = self.at;
         while let Some(char) = self.peek() {
             match char {
-                ' ' | '\t' | '\r' | '\n' | ';' | '&' | '|' | '(' | ')' | '<' | '>' => break,
+                ' ' | '\t' | '\n' | ';' | '&' | '|' | '(' | ')' | '<' | '>' => break,
                 '\\' => {
                     self.at += 1;
                     match self.next() {
@@ -313,7 +344,7 @@ impl Reader {
                 '\'' => self.single(&mut word),
                 '"' => self.double(&mut word),
                 '$' => self.dollar(&mut word, false),
-                '`' => self.backquoted(&mut word),
+                '`' => self.backquoted(&mut word, false),
                 '~' if self.at == start => self.tilde(&mut word),
                 '*' | '?' | '[' | ']' => {
                     self.at += 1;
@@ -378,7 +409,7 @@ impl Reader {
                     }
                 }
                 Some('$') => self.dollar(word, true),
-                Some('`') => self.backquoted(word),
+                Some('`') => self.backquoted(word, true),
                 Some(char) => {
                     self.at += 1;
                     text(word, char);
@@ -390,9 +421,11 @@ impl Reader {
 
     fn dollar(&mut self, word: &mut Word, in_quotes: bool) {
         self.at += 1;
+        self.whole_sign();
         match self.peek() {
             Some('(') => {
                 self.at += 1;
+                self.whole_sign();
                 if self.peek() == Some('(') {
                     self.doubt();
                 }
@@ -400,6 +433,11 @@ impl Reader {
                 word.parts.push(Part::Unknown);
             }
             Some('{') => self.braced(word),
+            // Arithmetic, in which quotes hide nothing.
+            Some('[') => {
+                self.doubt();
+                text(word, '$');
+            }
             Some('\'') if !in_quotes => self.escaped(word),
             Some('"') if !in_quotes => self.double(word),
             Some(char) if char.is_ascii_alphabetic() || char == '_' => {
@@ -418,11 +456,14 @@ impl Reader {
         }
     }
 
-    /// The list of a `$(…)`; documents that were begun outside of it stay outside.
+    /// The list of a `$(…)`; documents that were begun outside of it stay outside. Of one that was begun inside and has
+    /// no text there, shells differ in what its text is.
     fn substitution(&mut self) {
         let outside = std::mem::take(&mut self.documents);
         self.list(Some(')'));
-        self.documents.splice(0..0, outside);
+        if !std::mem::replace(&mut self.documents, outside).is_empty() {
+            self.doubt();
+        }
     }
 
     /// `${NAME}`; what does more than name a variable may come to anything, and run commands.
@@ -499,7 +540,8 @@ impl Reader {
         char::from_u32(value).filter(|_| count > 0)
     }
 
-    fn backquoted(&mut self, word: &mut Word) {
+    /// What is between backquotes, of which one pair of backslashes is taken off; within quotes shells differ in which.
+    fn backquoted(&mut self, word: &mut Word, in_quotes: bool) {
         self.at += 1;
         let mut inside = String::new();
         loop {
@@ -507,6 +549,10 @@ impl Reader {
                 Some('`') => break,
                 Some('\\') => match self.next() {
                     Some(char @ ('`' | '\\' | '$')) => inside.push(char),
+                    Some('"') if in_quotes => {
+                        self.doubt();
+                        inside.push('"');
+                    }
                     Some(char) => inside.extend(['\\', char]),
                     None => return self.doubt(),
                 },

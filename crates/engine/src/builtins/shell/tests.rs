@@ -76,6 +76,21 @@ fn redirections_assignments_and_pipes_stand_beside_the_words() {
 }
 
 #[test]
+fn what_a_shell_runs_is_seen_behind_lines_that_go_on_and_quotes_within_quotes() {
+    for line in [
+        // A carriage return is no blank, so no comment begins behind it.
+        "echo a \r#; rm x",
+        "cat <<EOF\r\nls\nEOF\r\nrm x",
+        "cat <<EOF\nE\\\nOF\nrm x\nEOF",
+        "cat <<EOF\n$(echo \" # \"; rm x\n)\nEOF",
+        "cat <<EOF\n\" `rm x`\nEOF",
+    ] {
+        let found = words(line);
+        assert!(found.iter().any(|words| words == &["rm", "x"]), "{line:?}: {found:?}");
+    }
+}
+
+#[test]
 fn what_is_not_read_is_not_understood() {
     for line in [
         "'open",
@@ -88,6 +103,13 @@ fn what_is_not_read_is_not_understood() {
         "case x in a) rm y;; esac",
         "a=(1 2)",
         "echo $((1+1))",
+        "echo $[ '$(rm y)' ]",
+        "echo $(\\\n( 'x$(rm y)' ))",
+        "(\\\n( 'x$(rm y)' ))",
+        "echo \"$\\\n(rm y)\"",
+        "cat <<\\\n-EOF\nEOF\nrm y\n-EOF",
+        "echo $(cat <<EOF)\nrm y\nEOF",
+        "echo \"`echo \\\" # \\\"; rm y\n`\"",
         "echo ${x:-$(rm y)}",
         "echo ${x:-y}",
         "cat <<EOF\nnever ends",

@@ -91,6 +91,12 @@ struct Raised {
     traceback: String,
 }
 
+/// One line alone, for fuzz targets; `None` where it cannot be read.
+#[cfg(fuzzing)]
+pub fn read_line(line: Bytes) -> Option<Result<Reply, HandlerError>> {
+    read(line).ok()
+}
+
 /// One line of the driver's.
 fn read(line: Bytes) -> Result<Result<Reply, HandlerError>, Unreadable> {
     let stdout = match line.first() {

@@ -72,6 +72,12 @@ impl Handler for WorkerHandler {
     }
 }
 
+/// One line alone, for fuzz targets; `None` where it cannot be read.
+#[cfg(fuzzing)]
+pub fn read_line(line: Bytes) -> Option<Result<Reply, HandlerError>> {
+    read(line).ok()
+}
+
 /// One line as a command hook would print it. Plain text is none: it may as well be a stray message.
 fn read(line: Bytes) -> Result<Result<Reply, HandlerError>, Unreadable> {
     let text = line.trim_ascii();
