@@ -65,6 +65,18 @@ const isCall = ([kind]) => kind === "call" || kind === "server call";
 const called = (told) => told.choices.flatMap((choice) => choice.blocks.filter(isCall));
 const flat = (stop) => (Array.isArray(stop) ? stop[0] : stop);
 
+/** The same without what the model might have said instead of a token: no hook is shown that, so it does not pass where
+ * one judges text. */
+function withoutAlternatives(heard) {
+  if (Array.isArray(heard)) return heard.map(withoutAlternatives);
+  if (heard === null || typeof heard !== "object") return heard;
+  const kept = Object.fromEntries(Object.entries(heard).map(([key, value]) => [key, withoutAlternatives(value)]));
+  if ("token" in kept && kept.top_logprobs) {
+    kept.top_logprobs = kept.top_logprobs.filter(({ token }) => token === kept.token);
+  }
+  return kept;
+}
+
 /** What the hook let go: of each text its first segment, and calls by name. */
 function firstSegments(shown) {
   const first = shown.filter(({ segment }) => segment.index === 0);
@@ -88,7 +100,8 @@ for (const route of Object.keys(sdks)) {
           const without = await direct(stream);
           const told = whole(stream, without);
           if (told === null || isDeepStrictEqual(told, without.told)) {
-            assert.deepEqual([heard.told, heard.message], [without.told, without.message]);
+            const judged = scenario === "none" ? (it) => it : withoutAlternatives;
+            assert.deepEqual([heard.told, heard.message], [without.told, without.message].map(judged));
           } else {
             assert.deepEqual(heard.told, told);
             assert.equal(heard.message.deltas, told.choices.map((choice) => textOf(choice, "text")).join(""));
@@ -140,8 +153,9 @@ for (const route of Object.keys(sdks)) {
           const letGo = firstSegments(shown);
           const { choices } = heard.told;
           choices.forEach((choice, at) => {
-            assert.ok(letGo.texts.includes(saidByModel(choice)));
-            assert.ok(letGo.thinking.includes(textOf(choice, "thinking")));
+            // What stands behind a refused block has not left, though it was let go.
+            assert.ok(letGo.texts.some((text) => text?.startsWith(saidByModel(choice))));
+            assert.ok(letGo.thinking.some((text) => text?.startsWith(textOf(choice, "thinking"))));
             const made = choice.blocks.filter(([kind]) => kind.endsWith("call"));
             assert.ok(made.every(([, called]) => letGo.calls.includes(called)));
             const unchanged = told.choices[at];

@@ -92,6 +92,19 @@ def others(choice):
     return [block for block in choice["blocks"] if block[0] not in ("text", "refusal")], choice["stop"]
 
 
+def without_alternatives(heard):
+    """The same without what the model might have said instead of a token: no hook is shown that, so it does not pass
+    where one judges text."""
+    if isinstance(heard, list):
+        return [without_alternatives(item) for item in heard]
+    if not isinstance(heard, dict):
+        return heard
+    heard = {key: without_alternatives(value) for key, value in heard.items()}
+    if "token" in heard and heard.get("top_logprobs"):
+        heard["top_logprobs"] = [it for it in heard["top_logprobs"] if it["token"] == heard["token"]]
+    return heard
+
+
 def is_call(block):
     return block[0] in ("call", "server call")
 
@@ -106,7 +119,8 @@ def test_what_is_allowed_is_heard_as_without_a_gateway(stream, place, scenario):
     heard = listen(stream, scenario, CUTS[(place + STREAMS.index(stream)) % len(CUTS)])
     told, without = whole(stream), without_gateway(stream)
     if told in (None, without.told):
-        assert (heard.told, heard.message) == (without.told, without.message)
+        judged = (lambda it: it) if scenario == "none" else without_alternatives
+        assert (heard.told, heard.message) == (judged(without.told), judged(without.message))
     else:
         assert heard.told == told
         assert heard.message["deltas"] == "".join(texts(choice, "text") for choice in told["choices"])
@@ -153,8 +167,9 @@ def test_a_refusal_in_mid_stream_ends_it_with_what_was_let_go(stream, verdict):
         return
     let_go, choices = first_segments(shown), heard.told["choices"]
     for choice, unchanged in zip(choices, told["choices"]):
-        assert said_by_model(choice) in ["", *let_go["text"]]
-        assert texts(choice, "thinking") in ["", *let_go["thinking"]]
+        # What stands behind a refused block has not left, though it was let go.
+        assert any(text.startswith(said_by_model(choice)) for text in ["", *let_go["text"]])
+        assert any(text.startswith(texts(choice, "thinking")) for text in ["", *let_go["thinking"]])
         if unchanged["blocks"]:  # A response that failed does not repeat what it had said.
             assert texts(unchanged, "text", "refusal").startswith(said_by_model(choice))
         assert texts(unchanged, "thinking").startswith(texts(choice, "thinking"))
