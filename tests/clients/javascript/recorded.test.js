@@ -72,7 +72,7 @@ function withoutAlternatives(heard) {
   if (heard === null || typeof heard !== "object") return heard;
   const kept = Object.fromEntries(Object.entries(heard).map(([key, value]) => [key, withoutAlternatives(value)]));
   if ("token" in kept && kept.top_logprobs) {
-    kept.top_logprobs = kept.top_logprobs.filter(({ token }) => token === kept.token);
+    kept.top_logprobs = kept.top_logprobs.filter(({ token }) => token === "" || token === kept.token);
   }
   return kept;
 }

@@ -101,7 +101,7 @@ def without_alternatives(heard):
         return heard
     heard = {key: without_alternatives(value) for key, value in heard.items()}
     if "token" in heard and heard.get("top_logprobs"):
-        heard["top_logprobs"] = [it for it in heard["top_logprobs"] if it["token"] == heard["token"]]
+        heard["top_logprobs"] = [it for it in heard["top_logprobs"] if it["token"] in ("", heard["token"])]
     return heard
 
 
