@@ -75,6 +75,12 @@ impl Guard {
         EVENTS.iter().any(|event| guard.executor.has(*event)).then_some(guard)
     }
 
+    /// x
+    pub fn of_agent(executor: Executor) -> Option<Self> {
+        let guard = Self::new(executor)?;
+        Some(Self { results: None, tools: false, ..guard })
+    }
+
     /// Whether hooks look at requests to this path, or at its answers.
     pub fn looks_at(&self, path: Path) -> bool {
         let results = self.results.is_some() && matches!(path, Path::Route(_));

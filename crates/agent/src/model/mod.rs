@@ -85,3 +85,36 @@ pub enum ModelError {
     #[error("cancelled")]
     Cancelled,
 }
+
+/// A model.
+pub struct Model {
+    id: Arc<str>,
+    window: u64,
+    replies: std::sync::Mutex<std::collections::VecDeque<Result<Reply, ModelError>>>,
+}
+
+impl Model {
+    /// x
+    pub fn id(&self) -> &Arc<str> {
+        &self.id
+    }
+    /// x
+    pub fn provider(&self) -> &str {
+        self.id.split_once('/').map_or("", |(provider, _)| provider)
+    }
+    /// x
+    pub fn name(&self) -> &str {
+        self.id.split_once('/').map_or("", |(_, name)| name)
+    }
+    /// x
+    pub fn window(&self) -> u64 {
+        self.window
+    }
+    /// x
+    pub async fn ask(&self, ask: &Ask<'_>) -> Result<Reply, ModelError> {
+        let reply = self.replies.lock().ok().and_then(|mut replies| replies.pop_front());
+        let reply = reply.unwrap_or(Err(ModelError::Cancelled))?;
+        ask.says.says(false, reply.message.content.as_deref().unwrap_or_default()).await;
+        Ok(reply)
+    }
+}
