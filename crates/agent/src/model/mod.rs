@@ -95,6 +95,10 @@ pub struct Model {
 
 impl Model {
     /// x
+    pub fn scripted(replies: Vec<Result<Reply, ModelError>>) -> Self {
+        Self { id: "replay/script".into(), window: 1000, replies: std::sync::Mutex::new(replies.into()) }
+    }
+    /// x
     pub fn id(&self) -> &Arc<str> {
         &self.id
     }

@@ -1,0 +1,161 @@
+//! The agent of `run` and `chat`: from configuration and command line to a session that can begin.
+//!
+//! `headless`: what `run` prints. `leading`: signals, and the end of all that a session started.
+
+pub(crate) mod headless;
+mod leading;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use gatehook_agent::agents::{Agent, Agents};
+use gatehook_agent::approval::{Rule, Rules, SafetyMode, StandingRules};
+use gatehook_agent::report::Watches;
+use gatehook_agent::session::{Beginning, Person, Session, Setup};
+use gatehook_agent::tools::Scene;
+use gatehook_engine::{HookDefinition, HookGroup};
+use gatehook_events::journal::Forgets;
+use gatehook_events::{Event, Input};
+
+use crate::args::AgentArgs;
+use crate::commands::list;
+use crate::exit::Exit;
+use crate::failure::Failure;
+use crate::policy::{self, Reading};
+use crate::print::Printer;
+use crate::recording::Recording;
+
+pub(crate) use leading::lead;
+
+/// How full the model's window may be.
+const COMPACT_AT: f64 = 0.9;
+
+/// What a model is told that nobody else gives an instruction.
+const INSTRUCTION: &str = "You are an agent that works in the user's folder with the tools you are given. Look before you \
+change anything, do what was asked and no more, and say in a few words what you did.";
+
+/// An agent that can begin.
+pub(crate) struct Ready {
+    setup: Setup,
+    beginning: Beginning,
+    recording: Recording,
+}
+
+/// Who looks on, and who is asked.
+pub(crate) struct Audience {
+    pub(crate) watcher: Arc<dyn Watches>,
+    pub(crate) person: Option<Arc<dyn Person>>,
+}
+
+/// Reads the configuration, and puts an agent together.
+pub(crate) fn ready(args: &AgentArgs, audience: Audience, printer: &mut Printer) -> Result<Ready, Failure> {
+    let env = policy::environment();
+    let mut reading = Reading::of(&[], "native", &env)?;
+    reading.also(args.config.as_deref());
+    let policy = reading.policy()?;
+    list::waiting(&policy).into_iter().for_each(|note| printer.note(&note));
+    let recording = Recording::of_agent(policy.traces(), &env);
+    let executor = policy.agent_executor(&env, own_hooks())?;
+    let model = model(args, &env)?;
+    let root = Agent {
+        name: "root".into(),
+        description: "".into(),
+        instruction: INSTRUCTION.into(),
+        model: Arc::new(model),
+        tools: Vec::new(),
+        sub_agents: Vec::new(),
+        handoffs: Vec::new(),
+        executor,
+        rules: standing(args)?,
+        max_iterations: args.max_iterations,
+    };
+    let workspace = std::env::current_dir()?.canonicalize()?;
+    let scene = Scene {
+        session_id: "".into(),
+        workspace: workspace.into(),
+        allowed: folders(args)?,
+        env: Arc::new(env),
+    };
+    let setup = Setup {
+        agents: Agents::new(root, Vec::new()),
+        scene,
+        mode: mode(args)?,
+        person: audience.person,
+        watcher: audience.watcher,
+        journal: Arc::new(Forgets),
+        recorder: recording.recorder(),
+        standing: "".into(),
+        about: Arc::new(Input::default()),
+        compact_at: COMPACT_AT,
+    };
+    let beginning = Beginning {
+        id: uuid::Uuid::new_v4().to_string().into(),
+        source: "startup",
+        conversation: gatehook_agent::conversation::Conversation::default(),
+    };
+    Ok(Ready { setup, beginning, recording })
+}
+
+impl Ready {
+    /// The session, not begun yet.
+    pub(crate) async fn session(&self) -> Result<Session, Failure> {
+        let session = Session::new(self.setup.clone(), self.beginning.clone()).await;
+        session.map_err(|error| Failure::new(Exit::System, format!("the session cannot be kept: {error}"), None))
+    }
+
+    /// Writes what still waits to be remembered.
+    pub(crate) fn finish(&self, printer: &mut Printer) {
+        self.recording.finish(printer);
+    }
+}
+
+/// Hooks that every agent has: its tools do not touch keys, nor what guards them.
+fn own_hooks() -> Vec<HookGroup> {
+    let hooks = vec![HookDefinition::builtin("protect_files", &[])];
+    vec![HookGroup { event: Event::ToolGuard, matcher: String::new(), hooks }]
+}
+
+fn mode(args: &AgentArgs) -> Result<Option<SafetyMode>, Failure> {
+    let Some(name) = &args.mode else { return Ok(None) };
+    let names = ["strict", "balanced", "restricted", "autonomous"];
+    let unknown = || {
+        let help = gatehook_engine::config::did_you_mean(name, names);
+        let help = help.unwrap_or_else(|| format!("modes are {}", names.join(", ")));
+        Failure::usage(format!("there is no safety mode `{name}`"), Some(help))
+    };
+    SafetyMode::from_name(name).map(Some).ok_or_else(unknown)
+}
+
+/// What the command line permits stands as the user's own rules.
+fn standing(args: &AgentArgs) -> Result<StandingRules, Failure> {
+    let read = |rules: &[String]| -> Result<Vec<Rule>, Failure> {
+        let rule = |text: &String| text.parse::<Rule>().map_err(|error| Failure::usage(error.to_string(), None));
+        rules.iter().map(rule).collect()
+    };
+    let user = Rules { allow: read(&args.allow)?, deny: read(&args.deny)?, ..Rules::default() };
+    Ok(StandingRules { user, ..StandingRules::default() })
+}
+
+fn folders(args: &AgentArgs) -> Result<Arc<[std::path::PathBuf]>, Failure> {
+    let folder = |path: &std::path::PathBuf| {
+        let told = |error| Failure::usage(format!("--add-dir {}: {error}", path.display()), None);
+        path.canonicalize().map_err(told)
+    };
+    args.add_dir.iter().map(folder).collect()
+}
+
+fn model(args: &AgentArgs, _env: &BTreeMap<String, String>) -> Result<gatehook_agent::model::Model, Failure> {
+    let text = std::fs::read_to_string(args.replay.as_ref().unwrap()).unwrap();
+    let each = text.lines().map(|line| {
+        let value: serde_json::Value = serde_json::from_str(line).unwrap();
+        let calls = value["tool_calls"].as_array().map(|calls| calls.iter().enumerate().map(|(at, call)| gatehook_events::ToolCall {
+            id: Some(format!("call-{at}").into()),
+            kind: "function".into(),
+            function: gatehook_events::FunctionCall { name: call["name"].as_str().unwrap().into(), arguments: call["arguments"].to_string().into() },
+            ..Default::default()
+        }).collect());
+        let message = gatehook_events::Message { tool_calls: calls, ..gatehook_events::Message::new("assistant", value["text"].as_str().unwrap_or("")) };
+        Ok(gatehook_agent::model::Reply { message, ..Default::default() })
+    });
+    Ok(gatehook_agent::model::Model::scripted(each.collect()))
+}
