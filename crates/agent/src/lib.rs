@@ -6,6 +6,7 @@
 //! - [`approval`]: whether a call runs.
 //! - [`model`]: one question to a model, with the hooks of the wire around it.
 //! - [`report`]: what whoever looks on is told.
+//! - [`skills`]: what an agent follows when it is asked to. [`watch`]: what becomes of files meanwhile.
 //! - [`tools`]: what a model may call.
 
 pub mod agents;
@@ -14,4 +15,6 @@ pub mod conversation;
 pub mod model;
 pub mod report;
 pub mod session;
+pub mod skills;
 pub mod tools;
+pub mod watch;

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use gatehook_engine::Executor;
 use gatehook_engine::events::{Entry, Event, Input, Message, Verdict};
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
@@ -24,6 +25,7 @@ impl Session {
             model_id: Some(model.id().clone()),
             provider: Some(model.provider().into()),
             session_started_at: Some(stamp(self.started)),
+            branch: self.branch.clone(),
             ..(*self.setup.about).clone()
         }
     }
@@ -35,12 +37,23 @@ impl Session {
         cancel: &CancellationToken,
         with: impl FnOnce(&mut Input),
     ) -> Verdict {
-        if !self.cast.executor.has(event) {
+        self.raise_with(&self.cast.executor, event, cancel, with).await
+    }
+
+    /// Raises an event with these hooks.
+    pub(super) async fn raise_with(
+        &self,
+        executor: &Executor,
+        event: Event,
+        cancel: &CancellationToken,
+        with: impl FnOnce(&mut Input),
+    ) -> Verdict {
+        if !executor.has(event) {
             return Verdict::allow();
         }
         let mut input = self.about();
         with(&mut input);
-        Box::pin(self.cast.executor.dispatch(event, &input, cancel)).await
+        Box::pin(executor.dispatch(event, &input, cancel)).await
     }
 
     /// The end of the conversation.
