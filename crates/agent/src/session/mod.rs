@@ -4,6 +4,7 @@
 //! - `ask`: the question to the model. `calls`: its tool calls, side by side. `compaction`: a summary for what is long.
 //! - `delegation`: subagents, and other agents that take over.
 //! - `raise`: what hooks are told. `context`: what they tell the model.
+//! - `moments`: when each event happens, and what its verdict does.
 //! - `cast`: the agent at work. `inbox`: what the user says meanwhile. `person`: whom it asks. `end`: how things end.
 //!
 //! What happens is kept ([`Journal`]) before it is told ([`Watches`]).
@@ -16,6 +17,7 @@ mod context;
 mod delegation;
 mod end;
 mod inbox;
+mod moments;
 mod person;
 mod raise;
 mod repeats;
@@ -39,6 +41,7 @@ use crate::tools::Scene;
 
 pub use end::Reason;
 pub use inbox::Inbox;
+pub use moments::{MOMENTS, Moment};
 pub use person::{Deciding, Person};
 pub use run::Done;
 

@@ -1,0 +1,5 @@
+//! The agent through the real binary: every event at its moment, with its payload, and its verdict obeyed.
+
+mod driven;
+mod order;
+mod verdicts;
