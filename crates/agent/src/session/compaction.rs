@@ -20,6 +20,9 @@ Keep names, paths and numbers exactly. Answer with the summary alone.";
 /// So much of the window may stay as it is.
 const KEPT: f64 = 0.2;
 
+/// So much of the window may be shown to whoever writes the summary.
+const SHOWN: f64 = 0.6;
+
 /// Bytes of a token, where nobody counts.
 const TOKEN: usize = 4;
 
@@ -158,8 +161,8 @@ impl Session {
         let gone = messages.get(..messages.len().saturating_sub(kept)).unwrap_or_default();
         let mut instruction = INSTRUCTION.to_owned();
         add(&mut instruction, extra);
-        let question = [Message::new("system", &instruction), Message::new("user", &transcript(gone))];
         let model = &self.cast.agent.model;
+        let question = [Message::new("system", &instruction), Message::new("user", &transcript(gone, model.window()))];
         let guard = self.cast.guard.as_ref();
         let ask = Ask { messages: &question, tools: &[], guard, session_id: &self.id, says: &Silent, cancel };
         let reply = Box::pin(model.ask(&ask)).await.map_err(super::ask::ended)?;
@@ -182,17 +185,28 @@ fn tokens(messages: &[Message]) -> u64 {
     (messages.iter().map(size).sum::<usize>() / TOKEN) as u64
 }
 
-/// A conversation as one text.
-fn transcript(messages: &[Message]) -> String {
+/// A conversation as one text that fits a window: of messages that are too long their middle is left out.
+fn transcript(messages: &[Message], window: u64) -> String {
+    let room = if window == 0 { usize::MAX } else { (window as f64 * SHOWN) as usize * TOKEN };
+    let each = (room / messages.len().max(1)).max(64);
     let mut text = String::new();
     for message in messages {
         let mut said = message.content.as_deref().unwrap_or_default().to_owned();
         for call in message.tool_calls.iter().flatten() {
             add(&mut said, &format!("calls {} with {}", call.function.name, call.function.arguments));
         }
-        add(&mut text, &format!("{}: {said}", message.role));
+        add(&mut text, &format!("{}: {}", message.role, shortened(&said, each)));
     }
     text
+}
+
+fn shortened(text: &str, bytes: usize) -> String {
+    if text.len() <= bytes {
+        return text.to_owned();
+    }
+    let (head, tail) = (text.floor_char_boundary(bytes / 2), text.ceil_char_boundary(text.len() - bytes / 2));
+    let (head, tail) = (text.get(..head).unwrap_or_default(), text.get(tail..).unwrap_or_default());
+    format!("{head} […] {tail}")
 }
 
 /// Nobody is told.

@@ -69,6 +69,7 @@ pub(crate) fn ready(args: &AgentArgs, audience: Audience, printer: &mut Printer)
         rules: standing(args)?,
         max_iterations: args.max_iterations,
     };
+    let user = ["USER", "LOGNAME"].iter().find_map(|name| env.get(*name)).map(String::as_str).map(str::to_owned);
     let workspace = std::env::current_dir()?.canonicalize()?;
     let scene = Scene {
         session_id: "".into(),
@@ -85,7 +86,7 @@ pub(crate) fn ready(args: &AgentArgs, audience: Audience, printer: &mut Printer)
         journal: Arc::new(Forgets),
         recorder: recording.recorder(),
         standing: "".into(),
-        about: Arc::new(Input::default()),
+        about: Arc::new(Input { user: user.map(Into::into), ..Input::default() }),
         compact_at: COMPACT_AT,
     };
     let beginning = Beginning {

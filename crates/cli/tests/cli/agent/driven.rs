@@ -20,6 +20,8 @@ pub(crate) struct Driven {
     script: Vec<Value>,
     config: String,
     args: Vec<String>,
+    /// Without the hooks that write down what they are told.
+    is_silent: bool,
 }
 
 /// What it did.
@@ -46,7 +48,7 @@ impl Driven {
     /// One whose model says these, in turn.
     pub(crate) fn new(script: impl IntoIterator<Item = Value>) -> Self {
         let script = script.into_iter().collect();
-        Self { home: Home::new(), answers: BTreeMap::new(), script, config: String::new(), args: Vec::new() }
+        Self { home: Home::new(), answers: BTreeMap::new(), script, config: String::new(), args: Vec::new(), is_silent: false }
     }
 
     /// What a hook of an event answers.
@@ -59,6 +61,12 @@ impl Driven {
     pub(crate) fn config(mut self, text: &str) -> Self {
         self.config.push_str(text);
         self.config.push('\n');
+        self
+    }
+
+    /// Without a hook of the native contract.
+    pub(crate) fn silent(mut self) -> Self {
+        self.is_silent = true;
         self
     }
 
@@ -84,8 +92,8 @@ impl Driven {
         let log = self.home.path().join("home/told.jsonl");
         let script: String = self.script.iter().map(|answer| format!("{answer}\n")).collect();
         let script = self.home.file("home/script.jsonl", &script);
-        let mut hooks = String::from("hooks:\n");
-        for event in heard() {
+        let mut hooks = String::from(if self.is_silent { "hooks: {}\n" } else { "hooks:\n" });
+        for event in heard().filter(|_| !self.is_silent) {
             let answer = self.answers.get(event).map(Value::to_string).unwrap_or_default();
             let answer = self.home.file(&format!("home/answers/{event}"), &answer);
             hooks.push_str(&format!(
