@@ -94,7 +94,6 @@ impl Session {
             pass(Event::AfterLlmCall, verdict.clone())?;
         }
         let (asked, answered) = (input_tokens.unwrap_or(0), output_tokens.unwrap_or(0));
-        self.window_used = input_tokens.map(|asked| asked.saturating_add(answered));
         let spent = Entry::Spent { input_tokens: asked, output_tokens: answered, cost };
         self.keep(vec![Entry::Message { message: message.clone() }, spent]).await?;
         if self.withholds() {

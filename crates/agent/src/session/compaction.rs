@@ -96,7 +96,10 @@ impl Session {
 
     /// Tokens in the window: counted by the server, else guessed.
     pub(super) fn context_used(&self) -> u64 {
-        self.window_used.unwrap_or_else(|| tokens(self.conversation.messages()))
+        match self.conversation.spent().context {
+            0 => tokens(self.conversation.messages()),
+            counted => counted,
+        }
     }
 
     async fn compact_for(&mut self, cause: Cause, cancel: &CancellationToken) -> Result<bool, End> {
@@ -128,13 +131,12 @@ impl Session {
         if !verdict.allowed {
             return Ok(false);
         }
-        let kept = self.kept(window);
+        let kept = self.kept_whole(window);
         let summary: Arc<str> = match verdict.summary.as_str() {
             "" => self.summary(kept, &extra, cancel).await?.into(),
             given => given.into(),
         };
         self.keep(vec![Entry::Compacted { summary: summary.clone(), kept: kept as u64, source: source.into() }]).await?;
-        self.window_used = None;
         self.tell(Report::Compaction { source: source.into(), summary: summary.clone() });
         let compacted = |input: &mut Input| {
             sized(input);
@@ -145,7 +147,7 @@ impl Session {
     }
 
     /// How many messages at the end stay as they are: no call is parted from its result, and what was asked last stays.
-    fn kept(&self, window: u64) -> usize {
+    fn kept_whole(&self, window: u64) -> usize {
         let messages = self.conversation.messages();
         let room = if window == 0 { 2048 } else { (window as f64 * KEPT) as u64 };
         let begins = |at: &usize| messages.get(*at).is_some_and(|message| &*message.role != "tool");

@@ -60,6 +60,8 @@ impl Session {
                 end.reason()
             }
         };
+        // What cannot be kept has been told already, or is told by the next prompt.
+        let _ = self.keep(vec![Entry::TurnEnd { reason: reason.name().into() }]).await;
         self.contexts = Contexts { session: std::mem::take(&mut self.contexts.session), ..Contexts::default() };
         if self.depth == 0 && self.setup.person.is_some() {
             self.raise(Event::OnUserInput, &CancellationToken::new(), |_| {}).await;
@@ -78,7 +80,7 @@ impl Session {
         self.begin(cancel).await?;
         match event {
             Some(event) => self.submit(event, text, cancel).await?,
-            None => self.say(text).await?,
+            None => self.turns(text).await?,
         }
         if let Some((agent, task)) = event.and_then(|_| self.addressed(text)) {
             return self.relay(&agent, &task, progress, cancel).await;
@@ -90,7 +92,7 @@ impl Session {
             self.steer(cancel).await?;
             let turn = self.turn(progress, cancel).await;
             let reason = turn.as_ref().map_or_else(End::reason, Next::reason);
-            self.end_turn(reason).await?;
+            self.end_turn(reason).await;
             if turn? == Next::Done {
                 return Ok(());
             }
@@ -127,6 +129,12 @@ impl Session {
         self.live(cancel)?;
         let verdict = pass(event, verdict)?;
         add(&mut self.contexts.run, &told(&verdict));
+        self.turns(text).await
+    }
+
+    /// Begins with a text.
+    async fn turns(&mut self, text: &str) -> Result<(), End> {
+        self.keep(vec![Entry::Turn { number: self.conversation.turn() + 1 }]).await?;
         self.say(text).await
     }
 
@@ -185,11 +193,9 @@ impl Session {
     }
 
     /// Raises `turn_end`, on whatever way the turn ended.
-    async fn end_turn(&mut self, reason: Reason) -> Result<(), End> {
-        let kept = self.keep(vec![Entry::TurnEnd { reason: reason.name().into() }]).await;
+    async fn end_turn(&self, reason: Reason) {
         // Told whatever else was given up.
         self.raise(Event::TurnEnd, &CancellationToken::new(), |input| input.reason = Some(reason.name().into())).await;
         self.tell(Report::TurnEnd { reason: reason.name() });
-        Ok(kept?)
     }
 }
