@@ -2,6 +2,7 @@
 
 mod agent;
 mod outside;
+mod sessions;
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -12,6 +13,7 @@ use clap_complete::Shell;
 
 pub(crate) use self::agent::{AgentArgs, RunArgs};
 pub(crate) use self::outside::{FireArgs, GitCommand, GitStage, ImportArgs, SetupArgs};
+pub(crate) use self::sessions::{ExportFormat, SessionsArgs, SessionsCommand, SessionsListArgs};
 use crate::{environment, places};
 
 const EXIT_CODES: &str = "\
@@ -58,6 +60,8 @@ pub(crate) enum Command {
     Git(GitCommand),
     /// Raise `setup`, and keep the variables that its hooks write for later hooks of this project.
     Setup(SetupArgs),
+    /// List the agent's sessions, the newest first; show, export or remove one.
+    Sessions(SessionsArgs),
     /// Turn another system's hook file into native configuration, and say what could not be carried over.
     Import(ImportArgs),
     /// Print the JSON Schema of the configuration or of a payload.

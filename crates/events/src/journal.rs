@@ -1,9 +1,10 @@
 //! A session as it is kept: entries in the order in which they happened, none of them ever changed.
 //!
 //! An agent hands each [`Entry`] to a [`Journal`] before anybody is shown it, so that whatever a hook or a person saw
-//! survives the process. What stands in the model's window is folded out of them.
+//! survives the process. What stands in the model's window is folded out of them ([`Fold`](crate::Fold)).
 
 use std::fmt;
+use std::path::PathBuf;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::time::SystemTime;
@@ -114,10 +115,21 @@ pub enum Entry {
     },
 }
 
+/// What an entry means for an answer of which pieces were said before it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum SoFar {
+    /// Nothing.
+    GoesOn,
+    /// It is the whole answer: the pieces are in it.
+    IsWhole,
+    /// No more comes: the pieces are all that there is.
+    IsCut,
+}
+
 /// An entry and its place.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Kept {
-    /// Counts up through the session, from 1.
+    /// Counts up through the session, from 1. Pieces of an answer that is whole are gone, and their places with them.
     pub place: u64,
     /// When it happened.
     pub time: SystemTime,
@@ -151,6 +163,11 @@ pub trait Journal: Send + Sync {
     /// Keeps entries, all or none, in this order. Done once they survive the end of the process. Dropped before, they are
     /// kept all the same, or not at all.
     fn append<'a>(&'a self, session: &'a Arc<str>, entries: Vec<Entry>) -> Keeping<'a>;
+
+    /// Where hooks find the conversation of a session as JSON lines, if anywhere.
+    fn transcript(&self, _session: &str) -> Option<PathBuf> {
+        None
+    }
 }
 
 /// Keeps nothing.

@@ -60,6 +60,7 @@ impl Session {
             journal: &*self.setup.journal,
             watcher: &*self.setup.watcher,
             session: &self.id,
+            withholds: self.withholds(),
             said: Mutex::default(),
         };
         let ask =
@@ -69,7 +70,7 @@ impl Session {
         if let Some(error) = said.lost {
             return Err(ModelError::Broken(format!("cannot be kept: {error}")));
         }
-        if asked.is_err() {
+        if asked.is_err() && !self.withholds() {
             said.entries.iter().for_each(|entry| self.conversation.apply(entry));
         }
         asked
@@ -89,10 +90,18 @@ impl Session {
                 input.duration = Some(begun.elapsed().as_secs_f64());
             })
             .await;
+        if self.withholds() {
+            self.live(cancel)?;
+            pass(Event::AfterLlmCall, verdict.clone())?;
+        }
         let (asked, answered) = (input_tokens.unwrap_or(0), output_tokens.unwrap_or(0));
-        self.window_used = input_tokens.map(|asked| asked.saturating_add(answered));
         let spent = Entry::Spent { input_tokens: asked, output_tokens: answered, cost };
         self.keep(vec![Entry::Message { message: message.clone() }, spent]).await?;
+        if self.withholds() {
+            let thinking = message.thinking.clone().filter(|thinking| !thinking.is_empty());
+            thinking.into_iter().for_each(|delta| self.tell(Report::Thinking { delta }));
+            text.clone().into_iter().for_each(|delta| self.tell(Report::Text { delta }));
+        }
         self.tell(Report::Message { text: text.unwrap_or_default() });
         if let Some(note) = note {
             self.tell(Report::Notice { level: "warning", text: note.into() });
@@ -100,6 +109,15 @@ impl Session {
         self.tell_usage(asked, answered);
         self.live(cancel).and_then(|()| pass(Event::AfterLlmCall, verdict).map(drop))?;
         Ok(message)
+    }
+
+    /// Whether nobody is told what the model says before `after_llm_call` hooks have heard all of it: one of them may
+    /// block.
+    fn withholds(&self) -> bool {
+        let event = Event::AfterLlmCall;
+        let blocks = |profile| event.capabilities(profile).is_some_and(|able| able.blocks);
+        let mut hooks = self.cast.executor.hooks().filter(|hook| hook.event == event && !hook.definition.observer);
+        hooks.any(|hook| blocks(hook.definition.profile))
     }
 
     fn tell_usage(&self, input_tokens: u64, output_tokens: u64) {
@@ -129,6 +147,7 @@ struct Telling<'a> {
     journal: &'a dyn Journal,
     watcher: &'a dyn Watches,
     session: &'a Arc<str>,
+    withholds: bool,
     said: Mutex<Told>,
 }
 
@@ -141,6 +160,9 @@ struct Told {
 impl Says for Telling<'_> {
     fn says<'a>(&'a self, thinking: bool, piece: &'a str) -> Saying<'a> {
         Box::pin(async move {
+            if self.withholds {
+                return;
+            }
             let delta: Arc<str> = piece.into();
             let entry = Entry::Said { thinking, text: delta.clone() };
             let kept = self.journal.append(self.session, vec![entry.clone()]).await;

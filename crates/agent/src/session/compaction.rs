@@ -20,6 +20,9 @@ Keep names, paths and numbers exactly. Answer with the summary alone.";
 /// So much of the window may stay as it is.
 const KEPT: f64 = 0.2;
 
+/// So much of the window may be shown to whoever writes the summary.
+const SHOWN: f64 = 0.6;
+
 /// Bytes of a token, where nobody counts.
 const TOKEN: usize = 4;
 
@@ -93,7 +96,10 @@ impl Session {
 
     /// Tokens in the window: counted by the server, else guessed.
     pub(super) fn context_used(&self) -> u64 {
-        self.window_used.unwrap_or_else(|| tokens(self.conversation.messages()))
+        match self.conversation.spent().context {
+            0 => tokens(self.conversation.messages()),
+            counted => counted,
+        }
     }
 
     async fn compact_for(&mut self, cause: Cause, cancel: &CancellationToken) -> Result<bool, End> {
@@ -125,14 +131,12 @@ impl Session {
         if !verdict.allowed {
             return Ok(false);
         }
-        let kept = self.kept(window);
+        let kept = self.kept_whole(window);
         let summary: Arc<str> = match verdict.summary.as_str() {
             "" => self.summary(kept, &extra, cancel).await?.into(),
             given => given.into(),
         };
-        self.keep(vec![Entry::Compacted { summary: summary.clone(), kept: kept as u64, source: source.into() }])
-            .await?;
-        self.window_used = None;
+        self.keep(vec![Entry::Compacted { summary: summary.clone(), kept: kept as u64, source: source.into() }]).await?;
         self.tell(Report::Compaction { source: source.into(), summary: summary.clone() });
         let compacted = |input: &mut Input| {
             sized(input);
@@ -143,7 +147,7 @@ impl Session {
     }
 
     /// How many messages at the end stay as they are: no call is parted from its result, and what was asked last stays.
-    fn kept(&self, window: u64) -> usize {
+    fn kept_whole(&self, window: u64) -> usize {
         let messages = self.conversation.messages();
         let room = if window == 0 { 2048 } else { (window as f64 * KEPT) as u64 };
         let begins = |at: &usize| messages.get(*at).is_some_and(|message| &*message.role != "tool");
@@ -159,8 +163,8 @@ impl Session {
         let gone = messages.get(..messages.len().saturating_sub(kept)).unwrap_or_default();
         let mut instruction = INSTRUCTION.to_owned();
         add(&mut instruction, extra);
-        let question = [Message::new("system", &instruction), Message::new("user", &transcript(gone))];
         let model = &self.cast.agent.model;
+        let question = [Message::new("system", &instruction), Message::new("user", &transcript(gone, model.window()))];
         let guard = self.cast.guard.as_ref();
         let ask = Ask { messages: &question, tools: &[], guard, session_id: &self.id, says: &Silent, cancel };
         let reply = Box::pin(model.ask(&ask)).await.map_err(super::ask::ended)?;
@@ -177,24 +181,34 @@ impl Session {
 /// A guess.
 fn tokens(messages: &[Message]) -> u64 {
     let size = |message: &Message| {
-        let calls =
-            message.tool_calls.iter().flatten().map(|call| call.function.arguments.len() + call.function.name.len());
+        let calls = message.tool_calls.iter().flatten().map(|call| call.function.arguments.len() + call.function.name.len());
         message.content.as_deref().map_or(0, str::len) + calls.sum::<usize>() + 4 * TOKEN
     };
     (messages.iter().map(size).sum::<usize>() / TOKEN) as u64
 }
 
-/// A conversation as one text.
-fn transcript(messages: &[Message]) -> String {
+/// A conversation as one text that fits a window: of messages that are too long their middle is left out.
+fn transcript(messages: &[Message], window: u64) -> String {
+    let room = if window == 0 { usize::MAX } else { (window as f64 * SHOWN) as usize * TOKEN };
+    let each = (room / messages.len().max(1)).max(64);
     let mut text = String::new();
     for message in messages {
         let mut said = message.content.as_deref().unwrap_or_default().to_owned();
         for call in message.tool_calls.iter().flatten() {
             add(&mut said, &format!("calls {} with {}", call.function.name, call.function.arguments));
         }
-        add(&mut text, &format!("{}: {said}", message.role));
+        add(&mut text, &format!("{}: {}", message.role, shortened(&said, each)));
     }
     text
+}
+
+fn shortened(text: &str, bytes: usize) -> String {
+    if text.len() <= bytes {
+        return text.to_owned();
+    }
+    let (head, tail) = (text.floor_char_boundary(bytes / 2), text.ceil_char_boundary(text.len() - bytes / 2));
+    let (head, tail) = (text.get(..head).unwrap_or_default(), text.get(tail..).unwrap_or_default());
+    format!("{head} […] {tail}")
 }
 
 /// Nobody is told.

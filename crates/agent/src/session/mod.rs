@@ -5,6 +5,7 @@
 //! - `delegation`: subagents, and other agents that take over.
 //! - `raise`: what hooks are told. `context`: what they tell the model.
 //! - `skills`: what the agent follows when it is asked to. `changed`: what became of files meanwhile.
+//! - `moments`: when each event happens, and what its verdict does.
 //! - `cast`: the agent at work. `inbox`: what the user says meanwhile. `person`: whom it asks. `end`: how things end.
 //!
 //! What happens is kept ([`Journal`]) before it is told ([`Watches`]).
@@ -18,6 +19,7 @@ mod context;
 mod delegation;
 mod end;
 mod inbox;
+mod moments;
 mod person;
 mod raise;
 mod repeats;
@@ -35,7 +37,7 @@ use tokio_util::sync::CancellationToken;
 use self::cast::Cast;
 use self::context::Contexts;
 use crate::agents::Agents;
-use crate::approval::SafetyMode;
+use crate::approval::{Rules, SafetyMode};
 use crate::conversation::Conversation;
 use crate::report::{Report, Watches};
 use crate::skills::{Skill, Skills};
@@ -44,6 +46,7 @@ use crate::watch::Changes;
 
 pub use end::Reason;
 pub use inbox::Inbox;
+pub use moments::{MOMENTS, Moment};
 pub use person::{Deciding, Person};
 pub use run::Done;
 
@@ -91,7 +94,6 @@ pub struct Beginning {
 pub struct Session {
     setup: Arc<Setup>,
     id: Arc<str>,
-    parent: Option<Arc<str>>,
     depth: usize,
     source: &'static str,
     /// `session_start` has been raised.
@@ -106,8 +108,6 @@ pub struct Session {
     following: Vec<Arc<Skill>>,
     /// The branch that is checked out.
     branch: Option<Arc<str>>,
-    /// The tokens of the last question and answer, where its server counts them.
-    window_used: Option<u64>,
 }
 
 impl Session {
@@ -124,26 +124,28 @@ impl Session {
         agent: Option<&Arc<crate::agents::Agent>>,
     ) -> Result<Self, JournalError> {
         let Beginning { id, source, conversation } = beginning;
-        let known = conversation.agent().and_then(|name| setup.agents.named(name));
+        let known = setup.agents.named(conversation.agent());
         let agent = agent.or(known).unwrap_or_else(|| setup.agents.root()).clone();
         let started = SystemTime::now();
         let head = SessionHead {
             id: id.clone(),
-            parent: parent.clone(),
+            parent,
             workspace: setup.scene.workspace.to_string_lossy().into(),
             agent: agent.name.clone(),
             model: agent.model.id().clone(),
             started,
         };
         setup.journal.begin(head).await?;
-        let mode = conversation.mode().and_then(SafetyMode::from_name).or(setup.mode);
-        let cast = Cast::new(agent, &setup, mode, conversation.rules());
+        let mode = match conversation.mode() {
+            Some(name) => SafetyMode::from_name(name),
+            None => setup.mode,
+        };
+        let cast = Cast::new(agent, &setup, mode, rules(&conversation));
         let (contexts, inbox, since) = (Contexts::default(), Inbox::default(), Instant::now());
         let begun = false;
         let session = Self {
             setup,
             id,
-            parent,
             depth,
             source,
             begun,
@@ -155,7 +157,6 @@ impl Session {
             inbox,
             following: Vec::new(),
             branch: None,
-            window_used: None,
         };
         session.tell_session();
         Ok(session)
@@ -206,12 +207,11 @@ impl Session {
 
     /// Forgets the last prompt and what followed, in the conversation alone. Says what was asked.
     pub async fn undo(&mut self) -> Result<Option<Arc<str>>, JournalError> {
-        let messages = self.conversation.messages();
-        let last = messages.iter().rposition(|message| &*message.role == "user");
-        let Some(at) = last else { return Ok(None) };
+        let Some(gone) = self.conversation.last_turn() else { return Ok(None) };
+        let messages = self.conversation.all();
+        let at = messages.len().saturating_sub(usize::try_from(gone).unwrap_or(usize::MAX));
         let prompt = messages.get(at).and_then(|message| message.content.clone());
-        let gone = messages.len() - at;
-        self.keep(vec![Entry::Undone { messages: gone as u64 }]).await?;
+        self.keep(vec![Entry::Undone { messages: gone }]).await?;
         Ok(prompt)
     }
 
@@ -224,8 +224,9 @@ impl Session {
         }
         self.see_last_changes().await;
         let spent = self.conversation.spent();
-        let summary = json!({"total_tokens": spent.input_tokens + spent.output_tokens, "cost": spent.cost, "turns": self.conversation.turns()});
-        let count = self.conversation.all_messages();
+        let total = spent.input_tokens.saturating_add(spent.output_tokens);
+        let summary = json!({"total_tokens": total, "cost": spent.cost, "turns": self.conversation.turn()});
+        let count = self.conversation.all().len() as u64;
         let input = |input: &mut Input| {
             input.reason = Some(reason.into());
             input.duration = Some(self.since.elapsed().as_secs_f64());
@@ -266,6 +267,12 @@ impl Session {
             workspace: self.setup.scene.workspace.to_string_lossy().into(),
         });
     }
+}
+
+/// What the person has allowed for the session before; a rule that cannot be read any more allows nothing.
+fn rules(conversation: &Conversation) -> Rules {
+    let allow = conversation.rules().iter().filter_map(|rule| rule.parse().ok()).collect();
+    Rules { allow, ..Rules::default() }
 }
 
 impl std::fmt::Debug for Session {

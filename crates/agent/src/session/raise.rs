@@ -24,10 +24,15 @@ impl Session {
             agent_name: Some(self.cast.agent.name.clone()),
             model_id: Some(model.id().clone()),
             provider: Some(model.provider().into()),
+            transcript_path: self.transcript(),
             session_started_at: Some(stamp(self.started)),
             branch: self.branch.clone(),
             ..(*self.setup.about).clone()
         }
+    }
+
+    fn transcript(&self) -> Option<Arc<str>> {
+        self.setup.journal.transcript(&self.id).map(|path| path.to_string_lossy().into())
     }
 
     /// Raises an event with the hooks of the agent at work.

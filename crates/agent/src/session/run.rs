@@ -61,6 +61,8 @@ impl Session {
                 end.reason()
             }
         };
+        // What cannot be kept has been told already, or is told by the next prompt.
+        let _ = self.keep(vec![Entry::TurnEnd { reason: reason.name().into() }]).await;
         self.stop_following();
         self.contexts = Contexts { session: std::mem::take(&mut self.contexts.session), ..Contexts::default() };
         if self.depth == 0 && self.setup.person.is_some() {
@@ -80,7 +82,7 @@ impl Session {
         self.begin(cancel).await?;
         match event {
             Some(event) => self.submit(event, text, cancel).await?,
-            None => self.say(text).await?,
+            None => self.turns(text).await?,
         }
         if let Some((agent, task)) = event.and_then(|_| self.addressed(text)) {
             return self.relay(&agent, &task, progress, cancel).await;
@@ -93,7 +95,7 @@ impl Session {
             self.steer(cancel).await?;
             let turn = self.turn(progress, cancel).await;
             let reason = turn.as_ref().map_or_else(End::reason, Next::reason);
-            self.end_turn(reason).await?;
+            self.end_turn(reason).await;
             if turn? == Next::Done {
                 return Ok(());
             }
@@ -133,10 +135,16 @@ impl Session {
         match self.setup.skills.called(text).map(|(skill, args)| (skill.clone(), args)) {
             Some((skill, args)) => {
                 let said = self.follow_for_user(skill, args, cancel).await?;
-                self.say(&said).await
+                self.turns(&said).await
             }
-            None => self.say(text).await,
+            None => self.turns(text).await,
         }
+    }
+
+    /// Begins with a text.
+    async fn turns(&mut self, text: &str) -> Result<(), End> {
+        self.keep(vec![Entry::Turn { number: self.conversation.turn() + 1 }]).await?;
+        self.say(text).await
     }
 
     async fn say(&mut self, text: &str) -> Result<(), End> {
@@ -194,11 +202,9 @@ impl Session {
     }
 
     /// Raises `turn_end`, on whatever way the turn ended.
-    async fn end_turn(&mut self, reason: Reason) -> Result<(), End> {
-        let kept = self.keep(vec![Entry::TurnEnd { reason: reason.name().into() }]).await;
+    async fn end_turn(&self, reason: Reason) {
         // Told whatever else was given up.
         self.raise(Event::TurnEnd, &CancellationToken::new(), |input| input.reason = Some(reason.name().into())).await;
         self.tell(Report::TurnEnd { reason: reason.name() });
-        Ok(kept?)
     }
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use gatehook_engine::events::{Entry, Event, Message};
+use gatehook_engine::events::{Event, Message};
 use tokio_util::sync::CancellationToken;
 
 use super::Session;
@@ -36,7 +36,6 @@ impl Next {
 
 impl Session {
     pub(super) async fn turn(&mut self, progress: &mut Progress, cancel: &CancellationToken) -> Result<Next, End> {
-        self.keep(vec![Entry::Turn { number: self.conversation.turns() + 1 }]).await?;
         let verdict = self.raise(Event::TurnStart, cancel, |_| {}).await;
         self.live(cancel)?;
         add(&mut self.contexts.turn, &told(&verdict));

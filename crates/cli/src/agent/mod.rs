@@ -3,6 +3,7 @@
 //! `headless`: what `run` prints. `leading`: signals, and the end of all that a session started.
 
 pub(crate) mod headless;
+mod kept;
 mod leading;
 
 use std::collections::BTreeMap;
@@ -14,8 +15,9 @@ use gatehook_agent::report::Watches;
 use gatehook_agent::session::{Beginning, Person, Session, Setup};
 use gatehook_agent::tools::Scene;
 use gatehook_engine::{HookDefinition, HookGroup};
-use gatehook_events::journal::Forgets;
+use gatehook_events::journal::{Forgets, Journal};
 use gatehook_events::{Event, Input};
+use gatehook_store::Sessions;
 
 use crate::args::AgentArgs;
 use crate::commands::list;
@@ -24,6 +26,7 @@ use crate::failure::Failure;
 use crate::policy::{self, Reading};
 use crate::print::Printer;
 use crate::recording::Recording;
+use crate::sessions;
 
 pub(crate) use leading::lead;
 
@@ -69,7 +72,16 @@ pub(crate) fn ready(args: &AgentArgs, audience: Audience, printer: &mut Printer)
         rules: standing(args)?,
         max_iterations: args.max_iterations,
     };
+    let user = ["USER", "LOGNAME"].iter().find_map(|name| env.get(*name)).map(String::as_str).map(str::to_owned);
     let workspace = std::env::current_dir()?.canonicalize()?;
+    let beginning = kept::beginning(args, &env, &workspace)?;
+    let journal: Arc<dyn Journal> = match sessions::path(&env) {
+        Some(path) => Arc::new(Sessions::new(path)),
+        None => {
+            printer.note("the session is not kept: neither XDG_STATE_HOME nor HOME is set");
+            Arc::new(Forgets)
+        }
+    };
     let scene = Scene {
         session_id: "".into(),
         workspace: workspace.into(),
@@ -82,16 +94,11 @@ pub(crate) fn ready(args: &AgentArgs, audience: Audience, printer: &mut Printer)
         mode: mode(args)?,
         person: audience.person,
         watcher: audience.watcher,
-        journal: Arc::new(Forgets),
+        journal,
         recorder: recording.recorder(),
         standing: "".into(),
-        about: Arc::new(Input::default()),
+        about: Arc::new(Input { user: user.map(Into::into), ..Input::default() }),
         compact_at: COMPACT_AT,
-    };
-    let beginning = Beginning {
-        id: uuid::Uuid::new_v4().to_string().into(),
-        source: "startup",
-        conversation: gatehook_agent::conversation::Conversation::default(),
     };
     Ok(Ready { setup, beginning, recording })
 }
