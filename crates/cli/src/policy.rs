@@ -5,20 +5,23 @@ use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use gatehook_agent::skills::Skills;
 use gatehook_engine::config::ollm::{self, OllmOptions};
 use gatehook_engine::config::{self, ConfigError, Diagnostic, DiagnosticKind, Document, ReadOptions, TraceSettings};
 use gatehook_engine::definition::{HookDefinition, Source};
-use gatehook_engine::trust::{Ground, Judgement, Project, Required, judge, of_right};
+use gatehook_engine::trust::{Ground, Judged, Judgement, PROJECT_DIR, Project, Required, judge, of_right};
 use gatehook_engine::{BuildError, Executor, HandlerEnv, HookGroup, HooksConfig, Options, Registry};
-use gatehook_events::Profile;
+use gatehook_events::{Event, Profile};
 use gatehook_events::profile::NAMES;
 use gatehook_gateway::Models;
 use gatehook_gateway::config::Config;
 use gatehook_gateway::settings::{self, Settings};
 
+use crate::failure::Failure;
 use crate::places::{Place, not_a_file, usual_places};
+use crate::skills::{self, Found};
 use crate::trust;
-use crate::variables::{self, VariablesError};
+use crate::variables::{self, Variables, VariablesError};
 
 /// What files and environment say together.
 #[derive(Debug)]
@@ -27,6 +30,7 @@ pub(crate) struct Policy {
     pub(crate) judgement: Judgement,
     /// What the hooks of a project were judged by.
     pub(crate) ground: Option<Ground>,
+    skills: Vec<Found>,
     said: Said,
 }
 
@@ -133,13 +137,25 @@ impl<'a> Reading<'a> {
             return Err(PolicyError::Unusable { files: errors, hooks });
         }
         let ground = self.project.clone().map(|project| trust::ground(project, extensions, self.env));
+        let skills = self.skills(&mut said);
         let hooks = std::mem::take(&mut said.hooks);
         let mut judgement = match &ground {
             Some(ground) => judge(hooks, ground),
             None => of_right(hooks),
         };
         trust::switch_off(&mut judgement, self.env);
-        Ok(Policy { judgement, ground, said })
+        Ok(Policy { judgement, ground, skills, said })
+    }
+
+    /// The skills of the user and of the project. Their hooks are judged as all others are.
+    fn skills(&self, said: &mut Said) -> Vec<Found> {
+        let Some(project) = &self.project else { return Vec::new() };
+        let builtins = registry().builtin_names();
+        let builtins: Vec<&str> = builtins.iter().map(String::as_str).collect();
+        let (found, notes) = skills::find(self.env, project.root(), &builtins);
+        said.notes.extend(notes);
+        said.hooks.groups.extend(found.iter().flat_map(|skill| skill.file.hooks.groups.clone()));
+        found
     }
 
     /// Reads a file, and behind it what it imports.
@@ -297,7 +313,7 @@ fn refuse_empty(document: &Document) -> Result<(), ConfigError> {
 impl Policy {
     /// Hooks that need no approval, and nothing else.
     pub(crate) fn of_right(hooks: HooksConfig) -> Self {
-        Self { judgement: of_right(hooks), ground: None, said: Said::default() }
+        Self { judgement: of_right(hooks), ground: None, skills: Vec::new(), said: Said::default() }
     }
 
     /// Puts the hooks that may run into force, or says what is wrong with each that cannot be.
@@ -320,13 +336,59 @@ impl Policy {
         env: &BTreeMap<String, String>,
         more: &BTreeMap<String, String>,
     ) -> Result<HooksConfig, PolicyError> {
-        let mut hooks = self.judgement.in_force(&self.said.required);
-        let kept = self.ground.as_ref().map(|ground| variables::of_project(ground.project.root(), env)).transpose()?;
+        self.equipped(self.judgement.in_force(&self.said.required), env, more)
+    }
+
+    /// The same of other hooks.
+    fn equipped(
+        &self,
+        mut hooks: HooksConfig,
+        env: &BTreeMap<String, String>,
+        more: &BTreeMap<String, String>,
+    ) -> Result<HooksConfig, PolicyError> {
+        let kept = self.variables(env)?;
+        let root = self.ground.as_ref().and_then(|ground| ground.project.root().to_str());
         for hook in hooks.groups.iter_mut().flat_map(|group| &mut group.hooks) {
-            kept.iter().flatten().for_each(|kept| kept.give(hook));
+            kept.iter().for_each(|kept| kept.give(hook));
+            if let Some(root) = root {
+                hook.env.entry(PROJECT_DIR.to_owned()).or_insert_with(|| root.to_owned());
+            }
             hook.env.extend(more.clone());
         }
         Ok(hooks)
+    }
+
+    /// What setup hooks of this project left.
+    pub(crate) fn variables(&self, env: &BTreeMap<String, String>) -> Result<Option<Variables>, PolicyError> {
+        let kept = self.ground.as_ref().map(|ground| variables::of_project(ground.project.root(), env));
+        Ok(kept.transpose()?.flatten())
+    }
+
+    /// What an agent can follow; what is wrong with the others goes to `notes`.
+    pub(crate) fn skills(
+        &self,
+        env: &BTreeMap<String, String>,
+        notes: &mut Vec<String>,
+    ) -> Result<Skills, PolicyError> {
+        let mut skills = Vec::new();
+        for found in &self.skills {
+            let in_force = self.judgement.of_skill(&found.path);
+            let own: Vec<&Judged> = self.judgement.hooks.iter().filter(|judged| found.has(judged)).collect();
+            let why = own.iter().find_map(|judged| judged.standing.why());
+            let hooks = self.equipped(in_force, env, &BTreeMap::new())?;
+            let hooks = (!hooks.is_empty()).then(|| self.build(hooks, env)).transpose();
+            match hooks {
+                Ok(hooks) => skills.push(found.skill(hooks, why)),
+                Err(error) => notes.push(format!("{}: it cannot be used: {}", found.path.display(), Failure::from(error))),
+            }
+        }
+        Ok(Skills::new(skills))
+    }
+
+    /// Whether a standing hook of this event is in force.
+    pub(crate) fn raises(&self, event: Event) -> bool {
+        let of_event = |judged: &&Judged| judged.event == event && judged.definition.origin.skill.is_none();
+        self.judgement.hooks.iter().filter(of_event).any(|judged| judged.standing.is_in_force())
     }
 
     /// The same for an agent, whose own hooks come first.
@@ -342,7 +404,8 @@ impl Policy {
 
     /// All hooks, those that are not in force too: to be looked at, not to be run.
     pub(crate) fn whole(&self, env: &BTreeMap<String, String>) -> Result<Executor, PolicyError> {
-        let all = self.judgement.hooks.iter().map(|judged| HookGroup {
+        let standing = self.judgement.hooks.iter().filter(|judged| judged.definition.origin.skill.is_none());
+        let all = standing.map(|judged| HookGroup {
             event: judged.event,
             matcher: judged.matcher.clone(),
             hooks: vec![judged.definition.clone()],

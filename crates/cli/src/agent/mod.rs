@@ -1,10 +1,12 @@
 //! The agent of `run` and `chat`: from configuration and command line to a session that can begin.
 //!
-//! `headless`: what `run` prints. `leading`: signals, and the end of all that a session started.
+//! `context`: what the project tells it. `worktree`: a working tree of its own. `headless`: what `run` prints. `leading`: signals, and the end of all that a session started.
 
 pub(crate) mod headless;
+mod context;
 mod kept;
 mod leading;
+mod worktree;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -14,6 +16,7 @@ use gatehook_agent::approval::{Rule, Rules, SafetyMode, StandingRules};
 use gatehook_agent::report::Watches;
 use gatehook_agent::session::{Beginning, Person, Session, Setup};
 use gatehook_agent::tools::Scene;
+use gatehook_agent::watch::{Changes, Watching};
 use gatehook_engine::{HookDefinition, HookGroup};
 use gatehook_events::journal::{Forgets, Journal};
 use gatehook_events::{Event, Input};
@@ -24,9 +27,12 @@ use crate::commands::list;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::policy::{self, Reading};
+use crate::preparing::{MAINTENANCE, prepare_if_due};
 use crate::print::Printer;
 use crate::recording::Recording;
 use crate::sessions;
+
+use self::worktree::Worktree;
 
 pub(crate) use leading::lead;
 
@@ -42,6 +48,8 @@ pub(crate) struct Ready {
     setup: Setup,
     beginning: Beginning,
     recording: Recording,
+    /// Who looks at files while it works.
+    _watching: Option<Watching>,
 }
 
 /// Who looks on, and who is asked.
@@ -58,7 +66,14 @@ pub(crate) fn ready(args: &AgentArgs, audience: Audience, printer: &mut Printer)
     let policy = reading.policy()?;
     list::waiting(&policy).into_iter().for_each(|note| printer.note(&note));
     let recording = Recording::of_agent(policy.traces(), &env);
+    let here = std::env::current_dir()?.canonicalize()?;
+    let beginning = kept::beginning(args, &env, &here)?;
+    let session_id = Some(beginning.id.clone());
+    let (about, cwd) = (context::about(&env), Some(here.to_string_lossy().into()));
+    let told_first = Input { session_id, cwd, ..about.clone() };
+    let prepared = prepare_if_due(&policy, MAINTENANCE, context::of_folder(&told_first, &here), &env, printer)?;
     let executor = policy.agent_executor(&env, own_hooks())?;
+    let skills = context::skills(&policy, &env, printer)?;
     let model = model(args, &env)?;
     let root = Agent {
         name: "root".into(),
@@ -68,13 +83,10 @@ pub(crate) fn ready(args: &AgentArgs, audience: Audience, printer: &mut Printer)
         tools: Vec::new(),
         sub_agents: Vec::new(),
         handoffs: Vec::new(),
-        executor,
+        executor: executor.clone(),
         rules: standing(args)?,
         max_iterations: args.max_iterations,
     };
-    let user = ["USER", "LOGNAME"].iter().find_map(|name| env.get(*name)).map(String::as_str).map(str::to_owned);
-    let workspace = std::env::current_dir()?.canonicalize()?;
-    let beginning = kept::beginning(args, &env, &workspace)?;
     let journal: Arc<dyn Journal> = match sessions::path(&env) {
         Some(path) => Arc::new(Sessions::new(path)),
         None => {
@@ -82,25 +94,32 @@ pub(crate) fn ready(args: &AgentArgs, audience: Audience, printer: &mut Printer)
             Arc::new(Forgets)
         }
     };
-    let scene = Scene {
-        session_id: "".into(),
-        workspace: workspace.into(),
-        allowed: folders(args)?,
-        env: Arc::new(env),
-    };
+    let (allowed, mode) = (folders(args)?, mode(args)?);
+    let tools_env = context::environment(&policy, &env)?;
+    // Last, so that nothing keeps the session from beginning in it.
+    let worktree = args.worktree.as_deref().map(|branch| Worktree::make(branch, &here)).transpose()?;
+    let created = worktree.as_ref().map(|tree| tree.told(&policy, executor, told_first, printer)).transpose()?;
+    let workspace = worktree.map_or(here, |tree| tree.workspace);
+    let context::Told { standing, about } = context::told(&workspace, about, &[prepared, created.unwrap_or_default()]);
+    let agents = Agents::new(root, Vec::new());
+    let changes = Changes::default();
+    let watching = context::watching(&workspace, &agents, &skills, &changes, printer);
+    let scene = Scene { session_id: beginning.id.clone(), workspace: workspace.into(), allowed, env: Arc::new(tools_env) };
     let setup = Setup {
-        agents: Agents::new(root, Vec::new()),
+        agents,
         scene,
-        mode: mode(args)?,
+        skills,
+        changes,
+        mode,
         person: audience.person,
         watcher: audience.watcher,
         journal,
         recorder: recording.recorder(),
-        standing: "".into(),
-        about: Arc::new(Input { user: user.map(Into::into), ..Input::default() }),
+        standing: standing.into(),
+        about: Arc::new(about),
         compact_at: COMPACT_AT,
     };
-    Ok(Ready { setup, beginning, recording })
+    Ok(Ready { setup, beginning, recording, _watching: watching })
 }
 
 impl Ready {

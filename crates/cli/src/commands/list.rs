@@ -33,7 +33,9 @@ pub(crate) fn run(args: &FileArgs, env: &BTreeMap<String, String>, printer: &mut
     let executor = policy.executor(env)?;
     let in_force = executor.hooks().map(Row::in_force);
     let others = policy.judgement.hooks.iter().filter(|judged| !judged.standing.is_in_force()).map(Row::waiting);
-    let mut rows: Vec<Row<'_>> = in_force.chain(others).collect();
+    let of_skill = |judged: &&Judged| judged.standing.is_in_force() && judged.definition.origin.skill.is_some();
+    let of_skills = policy.judgement.hooks.iter().filter(of_skill).map(Row::waiting);
+    let mut rows: Vec<Row<'_>> = in_force.chain(of_skills).chain(others).collect();
     rows.sort_by_key(|row| row.event as usize);
     if args.json {
         let rows: Vec<Value> = rows.iter().map(|row| row.json(&policy)).collect();
@@ -114,7 +116,11 @@ impl<'a> Row<'a> {
             },
             definition.origin.source.name().to_owned(),
             definition.profile.name().to_owned(),
-            self.why.clone().unwrap_or_else(|| "in force".to_owned()),
+            match (&self.why, &definition.origin.skill) {
+                (Some(why), _) => why.clone(),
+                (None, Some(skill)) => format!("in force while {skill} is followed"),
+                (None, None) => "in force".to_owned(),
+            },
             place(&definition.origin),
         ]
     }
@@ -131,7 +137,7 @@ impl<'a> Row<'a> {
             "stream": self.stream.map(|(text, thinking)| json!({"text": text, "thinking": thinking})),
             "source": origin.source.name(), "profile": definition.profile.name(), "file": origin.file.as_deref(),
             "line": origin.file.is_some().then_some(origin.line), "in_force": self.why.is_none(),
-            "state": self.state(), "why": self.why, "hash": judged.and_then(hash),
+            "skill": origin.skill, "state": self.state(), "why": self.why, "hash": judged.and_then(hash),
         })
     }
 }
