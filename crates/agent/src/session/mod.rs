@@ -84,6 +84,7 @@ pub struct Beginning {
 /// A conversation between a user and an agent.
 pub struct Session {
     setup: Arc<Setup>,
+    scene: Scene,
     id: Arc<str>,
     depth: usize,
     source: &'static str,
@@ -130,7 +131,9 @@ impl Session {
         let cast = Cast::new(agent, &setup, mode, rules(&conversation));
         let (contexts, inbox, since) = (Contexts::default(), Inbox::default(), Instant::now());
         let begun = false;
-        let session = Self { setup, id, depth, source, begun, started, since, cast, conversation, contexts, inbox };
+        let scene = Scene { session_id: id.clone(), ..setup.scene.clone() };
+        let session =
+            Self { setup, scene, id, depth, source, begun, started, since, cast, conversation, contexts, inbox };
         session.tell_session();
         Ok(session)
     }

@@ -13,7 +13,7 @@ use gatehook_agent::agents::{Agent, Agents};
 use gatehook_agent::approval::{Rule, Rules, SafetyMode, StandingRules};
 use gatehook_agent::report::Watches;
 use gatehook_agent::session::{Beginning, Person, Session, Setup};
-use gatehook_agent::tools::Scene;
+use gatehook_agent::tools::{Scene, ToolSettings, builtin_tools};
 use gatehook_engine::{HookDefinition, HookGroup};
 use gatehook_events::journal::{Forgets, Journal};
 use gatehook_events::{Event, Input};
@@ -65,7 +65,7 @@ pub(crate) fn ready(args: &AgentArgs, audience: Audience, printer: &mut Printer)
         description: "".into(),
         instruction: INSTRUCTION.into(),
         model: Arc::new(model),
-        tools: Vec::new(),
+        tools: builtin_tools(&ToolSettings::default()),
         sub_agents: Vec::new(),
         handoffs: Vec::new(),
         executor,
