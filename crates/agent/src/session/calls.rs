@@ -166,7 +166,7 @@ impl Session {
         let (output, after) = match found {
             Found::Tool(tool) => {
                 let said = |piece: &str| self.tell(Report::ToolOutput { id: id.clone(), delta: piece.into() });
-                let call = Calling { id, arguments: &input, scene: &self.setup.scene, output: &said, cancel };
+                let call = Calling { id, arguments: &input, scene: &self.scene, output: &said, cancel };
                 (tool.call(call).await, None)
             }
             Found::Managed(managed) => Box::pin(self.manage(managed, &input, cancel)).await,

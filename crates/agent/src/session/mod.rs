@@ -93,6 +93,7 @@ pub struct Beginning {
 /// A conversation between a user and an agent.
 pub struct Session {
     setup: Arc<Setup>,
+    scene: Scene,
     id: Arc<str>,
     depth: usize,
     source: &'static str,
@@ -143,8 +144,10 @@ impl Session {
         let cast = Cast::new(agent, &setup, mode, rules(&conversation));
         let (contexts, inbox, since) = (Contexts::default(), Inbox::default(), Instant::now());
         let begun = false;
+        let scene = Scene { session_id: id.clone(), ..setup.scene.clone() };
         let session = Self {
             setup,
+            scene,
             id,
             depth,
             source,

@@ -8,14 +8,14 @@ mod kept;
 mod leading;
 mod worktree;
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use gatehook_agent::agents::{Agent, Agents};
 use gatehook_agent::approval::{Rule, Rules, SafetyMode, StandingRules};
+use gatehook_agent::model::{Model, Replay};
 use gatehook_agent::report::Watches;
 use gatehook_agent::session::{Beginning, Person, Session, Setup};
-use gatehook_agent::tools::Scene;
+use gatehook_agent::tools::{Scene, ToolSettings, builtin_tools};
 use gatehook_agent::watch::{Changes, Watching};
 use gatehook_engine::{HookDefinition, HookGroup};
 use gatehook_events::journal::{Forgets, Journal};
@@ -74,13 +74,13 @@ pub(crate) fn ready(args: &AgentArgs, audience: Audience, printer: &mut Printer)
     let prepared = prepare_if_due(&policy, MAINTENANCE, context::of_folder(&told_first, &here), &env, printer)?;
     let executor = policy.agent_executor(&env, own_hooks())?;
     let skills = context::skills(&policy, &env, printer)?;
-    let model = model(args, &env)?;
+    let model = model(args)?;
     let root = Agent {
         name: "root".into(),
         description: "".into(),
         instruction: INSTRUCTION.into(),
         model: Arc::new(model),
-        tools: Vec::new(),
+        tools: builtin_tools(&ToolSettings::default()),
         sub_agents: Vec::new(),
         handoffs: Vec::new(),
         executor: executor.clone(),
@@ -170,18 +170,11 @@ fn folders(args: &AgentArgs) -> Result<Arc<[std::path::PathBuf]>, Failure> {
     args.add_dir.iter().map(folder).collect()
 }
 
-fn model(args: &AgentArgs, _env: &BTreeMap<String, String>) -> Result<gatehook_agent::model::Model, Failure> {
-    let text = std::fs::read_to_string(args.replay.as_ref().unwrap()).unwrap();
-    let each = text.lines().map(|line| {
-        let value: serde_json::Value = serde_json::from_str(line).unwrap();
-        let calls = value["tool_calls"].as_array().map(|calls| calls.iter().enumerate().map(|(at, call)| gatehook_events::ToolCall {
-            id: Some(format!("call-{at}").into()),
-            kind: "function".into(),
-            function: gatehook_events::FunctionCall { name: call["name"].as_str().unwrap().into(), arguments: call["arguments"].to_string().into() },
-            ..Default::default()
-        }).collect());
-        let message = gatehook_events::Message { tool_calls: calls, ..gatehook_events::Message::new("assistant", value["text"].as_str().unwrap_or("")) };
-        Ok(gatehook_agent::model::Reply { message, ..Default::default() })
-    });
-    Ok(gatehook_agent::model::Model::scripted(each.collect()))
+/// The model that the command line names, or the answers in a file.
+fn model(args: &AgentArgs) -> Result<Model, Failure> {
+    let Some(path) = &args.replay else {
+        return Err(Failure::usage("no model", None));
+    };
+    let replay = Replay::open(path).map_err(|error| Failure::usage(error.to_string(), None))?;
+    Ok(Model::replay(replay))
 }

@@ -75,7 +75,7 @@ fn systems() -> Vec<System> {
             text: |events| {
                 let hook = |event: &&str| {
                     let group = json!({"hooks": [{"type": "command", "command": format!("sh {SH} {event}")}]});
-                    let tool = event.contains("tool");
+                    let tool = event.contains("tool") && *event != "on_tool_approval_decision";
                     let hook = json!({"type": "command", "command": format!("sh {SH} {event}")});
                     (event.to_string(), if tool { json!([group]) } else { json!([hook]) })
                 };
@@ -128,7 +128,7 @@ fn drove(system: &System, answer: Option<&Value>) -> (Drove, Vec<Value>) {
         let approved = driven.home.run(&["hooks", "trust", "--yes"]);
         assert_eq!(approved.code, 0, "{}", approved.shown());
     }
-    let drove = driven.run("Read a.txt.");
+    let drove = driven.run_again(&["run", "Read a.txt.", "--json"]);
     let heard = fs::read_to_string(home.join("heard.jsonl")).unwrap_or_default();
     (drove, heard.lines().map(|line| serde_json::from_str(line).unwrap()).collect())
 }
