@@ -29,8 +29,8 @@ pub(super) struct Folder {
 
 impl Folder {
     /// A workspace that nothing is known of yet.
-    pub(super) fn of(root: &Path, changes: Changes) -> Self {
-        let ignored = Ignored::of(root);
+    pub(super) fn of(root: &Path, without: Option<&Path>, changes: Changes) -> Self {
+        let ignored = Ignored::of(root, without);
         let (folders, files, moving) = (BTreeSet::new(), BTreeSet::new(), BTreeMap::new());
         Self { ignored, folders, files, moving, changes, is_too_large: false }
     }

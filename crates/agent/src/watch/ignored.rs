@@ -14,14 +14,17 @@ const NAMES: &[&str] = &[".gitignore", ".ollamaignore"];
 #[derive(Debug, Default)]
 pub(super) struct Ignored {
     top: PathBuf,
+    /// A folder that nobody looks at.
+    without: Option<PathBuf>,
     rules: HashMap<PathBuf, Vec<Gitignore>>,
 }
 
 impl Ignored {
     /// Those that stand above a workspace and in it. Reads files.
-    pub(super) fn of(workspace: &Path) -> Self {
+    pub(super) fn of(workspace: &Path, without: Option<&Path>) -> Self {
         let top = repository::root(workspace).unwrap_or_else(|| workspace.to_owned());
-        let mut ignored = Self { top: top.clone(), rules: HashMap::new() };
+        let without = without.map(|folder| folder.canonicalize().unwrap_or_else(|_| folder.to_owned()));
+        let mut ignored = Self { top: top.clone(), without, rules: HashMap::new() };
         for folder in workspace.ancestors().take_while(|folder| folder.starts_with(&top)) {
             ignored.read(folder);
         }
@@ -55,7 +58,7 @@ impl Ignored {
 
     /// Whether this is not looked at, whose folder is.
     pub(super) fn has(&self, path: &Path, is_folder: bool) -> bool {
-        if path.file_name().is_some_and(|name| name == ".git") {
+        if path.file_name().is_some_and(|name| name == ".git") || self.without.as_deref() == Some(path) {
             return true;
         }
         for folder in path.ancestors().skip(1).take_while(|folder| folder.starts_with(&self.top)) {

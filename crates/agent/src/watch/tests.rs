@@ -42,7 +42,7 @@ impl Looked {
     fn at(files: &[(&str, &str)]) -> Self {
         let (folder, root) = workspace(files);
         let changes = Changes::default();
-        let watching = Watching::begin(&root, &changes).unwrap();
+        let watching = Watching::begin(&root, Some(&root.join("own")), &changes).unwrap();
         Self { _folder: folder, root, changes, _watching: watching }
     }
 
@@ -78,6 +78,7 @@ async fn what_others_do_is_told_and_what_is_ignored_is_not() {
     let root = &looked.root;
     write(root, "target/y", "2");
     write(root, "debug.log", "2");
+    write(root, "own/kept.db", "2");
     write(root, "secret.txt", "2");
     write(root, ".git/index", "2");
     write(root, "kept.txt", "2");
@@ -130,7 +131,7 @@ fn rules_hold_from_their_folder_down_and_the_nearest_has_the_last_word() {
         ("sub/.ollamaignore", "private/\n"),
         ("sub/build/x", ""),
     ]);
-    let mut ignored = Ignored::of(&root.join("sub"));
+    let mut ignored = Ignored::of(&root.join("sub"), None);
     for (name, is_folder, expected) in [
         ("sub/a.gen", false, true),
         ("sub/kept.gen", false, false),
@@ -164,7 +165,7 @@ fn more_changes_than_may_wait_are_counted() {
 fn a_file_that_never_rests_is_told_all_the_same() {
     let (_folder, root) = workspace(&[("a.log", "1")]);
     let changes = Changes::default();
-    let mut folder = Folder::of(&root, changes.clone());
+    let mut folder = Folder::of(&root, None, changes.clone());
     folder.learn(&root, None, |_| {});
     let begun = Instant::now();
     for tenth in 0..=20 {
@@ -208,7 +209,7 @@ proptest! {
             believed.insert(name(number), ());
         }
         let changes = Changes::default();
-        let mut folder = Folder::of(&root, changes.clone());
+        let mut folder = Folder::of(&root, None, changes.clone());
         folder.learn(&root, None, |_| {});
         let mut now = Instant::now();
         let mut take = |folder: &mut Folder, is_end: bool| {

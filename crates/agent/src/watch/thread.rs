@@ -45,8 +45,8 @@ enum Told {
 }
 
 impl Watching {
-    /// Looks at a workspace, by its canonical path, and tells `changes`.
-    pub fn begin(workspace: &Path, changes: &Changes) -> Result<Self, WatchError> {
+    /// Looks at a workspace, by its canonical path, but not at what is in the folder `without`, and tells `changes`.
+    pub fn begin(workspace: &Path, without: Option<&Path>, changes: &Changes) -> Result<Self, WatchError> {
         let (says, told) = sync_channel(QUEUE);
         let (ends, overflows) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(false)));
         let (events, overflowing) = (says.clone(), overflows.clone());
@@ -61,7 +61,7 @@ impl Watching {
         let (ready, is_ready) = sync_channel(1);
         let mut listener = Listener {
             root: workspace.to_owned(),
-            folder: Folder::of(workspace, changes.clone()),
+            folder: Folder::of(workspace, without, changes.clone()),
             watcher,
             told,
             ends: ends.clone(),

@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use gatehook_agent::agents::Agents;
+use gatehook_agent::model::Model;
+use gatehook_agent::session::Beginning;
 use gatehook_agent::skills::Skills;
 use gatehook_agent::watch::{Changes, Watching};
 use gatehook_engine::context_files::{self, ContextFile};
@@ -12,11 +14,15 @@ use gatehook_events::{Event, Input};
 use serde_json::json;
 
 use crate::failure::Failure;
+use crate::places::home;
 use crate::policy::Policy;
 use crate::print::Printer;
 
 /// Files that say how to work in a folder and below it.
 const CONTEXT_FILES: &[&str] = &["AGENTS.md", "GATEHOOK.md", "OLLAMA.md", "CLAUDE.md"];
+
+/// The agent that begins where nobody names one.
+pub(super) const ROOT: &str = "root";
 
 /// What is told first: to models, and to hooks.
 pub(super) struct Told {
@@ -30,7 +36,19 @@ pub(super) fn about(env: &BTreeMap<String, String>) -> Input {
     Input { user: user.map(|user| user.as_str().into()), ..Input::default() }
 }
 
-/// The same of a folder too, before there is a session.
+/// The same of an agent too, before there is a session.
+pub(super) fn before(about: &Input, beginning: &Beginning, model: &Model, folder: &Path) -> Input {
+    Input {
+        session_id: Some(beginning.id.clone()),
+        cwd: Some(folder.to_string_lossy().into()),
+        agent_name: Some(ROOT.into()),
+        model_id: Some(model.id().clone()),
+        provider: Some(model.provider().into()),
+        ..about.clone()
+    }
+}
+
+/// The same of a folder too.
 pub(super) fn of_folder(about: &Input, folder: &Path) -> Input {
     let files = files(folder);
     let branch = repository::branch(folder).map(Into::into);
@@ -90,7 +108,7 @@ pub(super) fn watching(
     workspace: &Path,
     agents: &Agents,
     skills: &Skills,
-    changes: &Changes,
+    (changes, env): (&Changes, &BTreeMap<String, String>),
     printer: &mut Printer,
 ) -> Option<Watching> {
     let of_skills = skills.all().filter_map(|skill| skill.hooks.as_ref());
@@ -98,5 +116,7 @@ pub(super) fn watching(
     if !executors.any(|executor| executor.has(Event::OnFileChange)) {
         return None;
     }
-    Watching::begin(workspace, changes).map_err(|error| printer.note(&error.to_string())).ok()
+    // What is kept of the session itself is no change of the workspace.
+    let own = home(env, "XDG_STATE_HOME", ".local/state").map(|folder| folder.join("gatehook"));
+    Watching::begin(workspace, own.as_deref(), changes).map_err(|error| printer.note(&error.to_string())).ok()
 }

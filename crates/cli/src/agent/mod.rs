@@ -19,7 +19,7 @@ use gatehook_agent::tools::{Scene, ToolSettings, builtin_tools};
 use gatehook_agent::watch::{Changes, Watching};
 use gatehook_engine::{HookDefinition, HookGroup};
 use gatehook_events::journal::{Forgets, Journal};
-use gatehook_events::{Event, Input};
+use gatehook_events::Event;
 use gatehook_store::Sessions;
 
 use crate::args::AgentArgs;
@@ -68,15 +68,14 @@ pub(crate) fn ready(args: &AgentArgs, audience: Audience, printer: &mut Printer)
     let recording = Recording::of_agent(policy.traces(), &env);
     let here = std::env::current_dir()?.canonicalize()?;
     let beginning = kept::beginning(args, &env, &here)?;
-    let session_id = Some(beginning.id.clone());
-    let (about, cwd) = (context::about(&env), Some(here.to_string_lossy().into()));
-    let told_first = Input { session_id, cwd, ..about.clone() };
+    let model = model(args)?;
+    let about = context::about(&env);
+    let told_first = context::before(&about, &beginning, &model, &here);
     let prepared = prepare_if_due(&policy, MAINTENANCE, context::of_folder(&told_first, &here), &env, printer)?;
     let executor = policy.agent_executor(&env, own_hooks())?;
     let skills = context::skills(&policy, &env, printer)?;
-    let model = model(args)?;
     let root = Agent {
-        name: "root".into(),
+        name: context::ROOT.into(),
         description: "".into(),
         instruction: INSTRUCTION.into(),
         model: Arc::new(model),
@@ -103,7 +102,7 @@ pub(crate) fn ready(args: &AgentArgs, audience: Audience, printer: &mut Printer)
     let context::Told { standing, about } = context::told(&workspace, about, &[prepared, created.unwrap_or_default()]);
     let agents = Agents::new(root, Vec::new());
     let changes = Changes::default();
-    let watching = context::watching(&workspace, &agents, &skills, &changes, printer);
+    let watching = context::watching(&workspace, &agents, &skills, (&changes, &tools_env), printer);
     let scene = Scene { session_id: beginning.id.clone(), workspace: workspace.into(), allowed, env: Arc::new(tools_env) };
     let setup = Setup {
         agents,

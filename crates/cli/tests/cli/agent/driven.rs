@@ -47,8 +47,10 @@ pub(crate) fn text(text: &str) -> Value {
 impl Driven {
     /// One whose model says these, in turn.
     pub(crate) fn new(script: impl IntoIterator<Item = Value>) -> Self {
-        let script = script.into_iter().collect();
-        Self { home: Home::new(), answers: BTreeMap::new(), script, config: String::new(), args: Vec::new(), is_silent: false }
+        let (script, home) = (script.into_iter().collect(), Home::new());
+        // What hooks write down is not what they are told of.
+        home.file(".gitignore", "/home/\n");
+        Self { home, answers: BTreeMap::new(), script, config: String::new(), args: Vec::new(), is_silent: false }
     }
 
     /// What a hook of an event answers.
