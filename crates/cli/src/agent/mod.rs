@@ -6,7 +6,6 @@ pub(crate) mod headless;
 mod kept;
 mod leading;
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use gatehook_agent::agents::{Agent, Agents};
@@ -83,12 +82,8 @@ pub(crate) fn ready(args: &AgentArgs, audience: Audience, printer: &mut Printer)
             Arc::new(Forgets)
         }
     };
-    let scene = Scene {
-        session_id: "".into(),
-        workspace: workspace.into(),
-        allowed: folders(args)?,
-        env: Arc::new(env),
-    };
+    let scene =
+        Scene { session_id: "".into(), workspace: workspace.into(), allowed: folders(args)?, env: Arc::new(env) };
     let setup = Setup {
         agents: Agents::new(root, Vec::new()),
         scene,
