@@ -11,8 +11,8 @@ use gatehook_engine::config::{self, ConfigError, Diagnostic, DiagnosticKind, Doc
 use gatehook_engine::definition::{HookDefinition, Source};
 use gatehook_engine::trust::{Ground, Judged, Judgement, PROJECT_DIR, Project, Required, judge, of_right};
 use gatehook_engine::{BuildError, Executor, HandlerEnv, HookGroup, HooksConfig, Options, Registry};
-use gatehook_events::{Event, Profile};
 use gatehook_events::profile::NAMES;
+use gatehook_events::{Event, Profile};
 use gatehook_gateway::Models;
 use gatehook_gateway::config::Config;
 use gatehook_gateway::settings::{self, Settings};
@@ -379,7 +379,9 @@ impl Policy {
             let hooks = (!hooks.is_empty()).then(|| self.build(hooks, env)).transpose();
             match hooks {
                 Ok(hooks) => skills.push(found.skill(hooks, why)),
-                Err(error) => notes.push(format!("{}: it cannot be used: {}", found.path.display(), Failure::from(error))),
+                Err(error) => {
+                    notes.push(format!("{}: it cannot be used: {}", found.path.display(), Failure::from(error)))
+                }
             }
         }
         Ok(Skills::new(skills))

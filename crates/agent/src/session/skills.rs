@@ -137,7 +137,8 @@ impl Session {
     }
 
     fn also(&mut self, skill: &Skill) -> Result<(), End> {
-        let also = skill.hooks.as_ref().map(|hooks| self.cast.also(hooks, &self.setup)).transpose();
+        let about = self.about();
+        let also = skill.hooks.as_ref().map(|hooks| self.cast.also(hooks, &self.setup, about)).transpose();
         also.map(drop).map_err(|error| End::Failed("skill", unusable(skill, &error)))
     }
 

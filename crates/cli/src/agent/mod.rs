@@ -2,8 +2,8 @@
 //!
 //! `context`: what the project tells it. `worktree`: a working tree of its own. `headless`: what `run` prints. `leading`: signals, and the end of all that a session started.
 
-pub(crate) mod headless;
 mod context;
+pub(crate) mod headless;
 mod kept;
 mod leading;
 mod worktree;
@@ -18,8 +18,8 @@ use gatehook_agent::session::{Beginning, Person, Session, Setup};
 use gatehook_agent::tools::{Scene, ToolSettings, builtin_tools};
 use gatehook_agent::watch::{Changes, Watching};
 use gatehook_engine::{HookDefinition, HookGroup};
-use gatehook_events::journal::{Forgets, Journal};
 use gatehook_events::Event;
+use gatehook_events::journal::{Forgets, Journal};
 use gatehook_store::Sessions;
 
 use crate::args::AgentArgs;
@@ -103,7 +103,7 @@ pub(crate) fn ready(args: &AgentArgs, audience: Audience, printer: &mut Printer)
     let agents = Agents::new(root, Vec::new());
     let changes = Changes::default();
     let watching = context::watching(&workspace, &agents, &skills, (&changes, &tools_env), printer);
-    let scene = Scene { session_id: beginning.id.clone(), workspace: workspace.into(), allowed, env: Arc::new(tools_env) };
+    let scene = Scene { session_id: "".into(), workspace: workspace.into(), allowed, env: Arc::new(tools_env) };
     let setup = Setup {
         agents,
         scene,

@@ -34,9 +34,15 @@ fn what_others_change_while_a_session_runs_is_raised_once_and_what_is_ignored_is
 fn what_a_tool_of_the_session_writes_is_raised_once() {
     let write = call("write", json!({"path": "new.txt", "content": "x"}));
     let edit = call("edit", json!({"path": "new.txt", "old_string": "x", "new_string": "yy"}));
-    let drove = Driven::new([write, edit, shell("sleep 0.4"), text("Done.")]).args(&["--mode", "autonomous"]).run("Go.");
+    let drove =
+        Driven::new([write, edit, shell("sleep 0.4"), text("Done.")]).args(&["--mode", "autonomous"]).run("Go.");
     let expected = [("new.txt", "created"), ("new.txt", "modified")];
-    assert_eq!(changes(&drove), expected.map(|(file, kind)| (file.to_owned(), kind.to_owned())), "{}", drove.ran.shown());
+    assert_eq!(
+        changes(&drove),
+        expected.map(|(file, kind)| (file.to_owned(), kind.to_owned())),
+        "{}",
+        drove.ran.shown()
+    );
 }
 
 #[test]

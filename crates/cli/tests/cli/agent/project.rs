@@ -22,7 +22,10 @@ fn context_files_are_told_to_the_model_and_their_names_to_hooks() {
     assert!(!drove.asked().contains("Of a folder below."));
     for event in ["setup", "session_start", "stop"] {
         let told = drove.one(event);
-        assert_eq!((&told["context_files"], &told["branch"]), (&json!(["AGENTS.md", "OLLAMA.md"]), &json!("feature/x")));
+        assert_eq!(
+            (&told["context_files"], &told["branch"]),
+            (&json!(["AGENTS.md", "OLLAMA.md"]), &json!("feature/x"))
+        );
     }
 }
 
@@ -62,7 +65,10 @@ fn prepared_by(line: &str) -> Driven {
         "hooks:\n  setup: [{{type: command, command: {}}}]\n  stop: [{{type: command, command: 'env > home/env.txt'}}]\n",
         json!(line)
     );
-    Driven::new(script).silent().args(&["--mode", "autonomous", "--config", "home/setup.yaml"]).file("home/setup.yaml", &hooks)
+    Driven::new(script)
+        .silent()
+        .args(&["--mode", "autonomous", "--config", "home/setup.yaml"])
+        .file("home/setup.yaml", &hooks)
 }
 
 #[test]
@@ -73,7 +79,11 @@ fn what_a_setup_hook_writes_is_in_the_environment_of_tools_and_of_later_hooks() 
     let env = std::fs::read_to_string(driven.home.path().join("home/env.txt")).unwrap();
     let session = drove.reports[0]["session_id"].as_str().unwrap();
     let folder = driven.home.path().canonicalize().unwrap();
-    for line in ["REGION=eu".to_owned(), format!("GATEHOOK_SESSION_ID={session}"), format!("GATEHOOK_PROJECT_DIR={}", folder.display())] {
+    for line in [
+        "REGION=eu".to_owned(),
+        format!("GATEHOOK_SESSION_ID={session}"),
+        format!("GATEHOOK_PROJECT_DIR={}", folder.display()),
+    ] {
         assert!(env.lines().any(|known| known == line), "{line}: {env}");
     }
     // The next session has it too, without a setup.

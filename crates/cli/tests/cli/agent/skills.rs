@@ -58,7 +58,10 @@ fn a_block_refuses_it_and_a_rewrite_is_what_it_is_used_with() {
     let specific = json!({"updated_input": {"skill_args": "to nowhere"}, "additional_context": "the moon is full"});
     let answer = json!({"hook_specific_output": specific});
     for (drove, word) in [
-        (deploys([text("Done.")]).answers("skill_trigger", answer.clone()).run("/deploy to staging"), "/deploy to nowhere"),
+        (
+            deploys([text("Done.")]).answers("skill_trigger", answer.clone()).run("/deploy to staging"),
+            "/deploy to nowhere",
+        ),
         (deploys([skill(), text("Done.")]).answers("skill_trigger", answer).run("Go."), "Arguments: to nowhere"),
     ] {
         assert!(drove.asked().contains(word) && drove.asked().contains("the moon is full"), "{}", drove.asked());
@@ -87,13 +90,19 @@ fn a_skills_hooks_are_in_force_until_the_agent_is_done() {
 fn hooks_of_a_projects_skill_need_trust_and_the_skill_is_there_without() {
     let script = || [text("Done.")];
     let project = |event: &str| {
-        let text = format!("---\ndescription: x\nevent: {event}\nhooks: [{{type: command, command: sh guard.sh}}]\n---\nDo it.\n");
+        let text = format!(
+            "---\ndescription: x\nevent: {event}\nhooks: [{{type: command, command: sh guard.sh}}]\n---\nDo it.\n"
+        );
         Driven::new(script()).file(".agents/skills/s/SKILL.md", &text).file(".agents/skills/s/guard.sh", GUARD)
     };
     let driven = project("skill_trigger");
     let drove = driven.run_again(&["run", "/s", "--json"]);
     assert_eq!(drove.ran.code, 0, "{}", drove.ran.shown());
-    assert!(drove.notices().iter().any(|said| said.contains("without its hooks: not trusted")), "{:?}", drove.notices());
+    assert!(
+        drove.notices().iter().any(|said| said.contains("without its hooks: not trusted")),
+        "{:?}",
+        drove.notices()
+    );
     let listed = driven.home.run(&["hooks", "list"]);
     assert!(listed.out.contains("not trusted"), "{}", listed.shown());
     let trusted = driven.home.run(&["hooks", "trust", "--yes"]);

@@ -54,7 +54,8 @@ fn a_session_works_in_a_new_worktree_that_hooks_hear_of_first() {
 
 #[test]
 fn a_block_removes_it_and_there_is_no_session() {
-    let driven = repository([text("Done.")]).answers("worktree_create", json!({"decision": "block", "reason": "no room"}));
+    let driven =
+        repository([text("Done.")]).answers("worktree_create", json!({"decision": "block", "reason": "no room"}));
     let driven = driven.args(&["--worktree", "try"]);
     let drove = driven.run_again(&["run", "Go.", "--json"]);
     assert!(drove.ran.code == 1 && drove.ran.err.contains("no room"), "{}", drove.ran.shown());
