@@ -365,3 +365,22 @@ impl Foreign {
         Occasion { event, input, hook }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn commands_are_told_the_session_and_nothing_that_would_keep_them_from_starting() {
+        let payload = Payload::new(Event::Setup, "/".into());
+        let variables = |id: &str| {
+            let env_file = Some("/tmp/x.env".into());
+            payload.environment(&Input { session_id: Some(id.into()), env_file, ..Input::default() })
+        };
+        let file = ("GATEHOOK_ENV_FILE", "/tmp/x.env".to_owned());
+        assert_eq!(variables("s1"), [("GATEHOOK_SESSION_ID", "s1".to_owned()), file.clone()]);
+        for id in ["", "a\0b", &"x".repeat(MAX_VARIABLE + 1)] {
+            assert_eq!(variables(id), [file.clone()]);
+        }
+    }
+}
