@@ -6,6 +6,7 @@
 //! went wrong, `exit` says it to scripts.
 
 mod args;
+mod chat;
 mod commands;
 mod environment;
 mod exit;
