@@ -2,11 +2,15 @@
 //! verdicts of hooks at each step. A person is asked through a trait, and a session is kept through another.
 //!
 //! - [`approval`]: whether a call runs.
+//! - [`mcp`]: tools of MCP servers.
 //! - [`model`]: one question to a model, with the hooks of the wire around it.
 //! - [`report`]: what whoever looks on is told.
+//! - [`team`]: the agents as files define them.
 //! - [`tools`]: what a model may call.
 
 pub mod approval;
+pub mod mcp;
 pub mod model;
 pub mod report;
+pub mod team;
 pub mod tools;
