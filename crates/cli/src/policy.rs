@@ -219,20 +219,25 @@ impl<'a> Reading<'a> {
             let note = "a hook of `when` and `then` speaks no hook protocol, and is not run".to_owned();
             return Ok(Read::of(config::File { notes: vec![note], ..config::File::new(&options) }));
         }
-        let is_docker_agents = team::is_own(&document) && (self.agents || is_docker_agent(options.profile));
-        if is_docker_agents && !is_docker_agent(options.profile) && place.is_named {
+        let is_own = match is_docker_agent(options.profile) {
+            true => config::docker_agent::is_own(&document),
+            false => place.is_named && team::is_own(&document),
+        };
+        // Files of other systems that are found or imported bring hooks alone.
+        let is_team = is_own && self.agents && place.dialect.is_none();
+        if is_team && !is_docker_agent(options.profile) {
             options.profile = Profile::DockerAgent;
         }
         let diagnostics = Diagnostics::new();
         // Its hooks are those of its agents: each has its own, and a host that runs none has those of the first.
-        let mut read = match is_docker_agents && self.agents {
+        let mut read = match is_team {
             true => Read::of(config::File::new(&options)),
             false => {
                 let (file, settings) = settings::read_parts(&document, &options, &diagnostics);
                 Read { file, settings, team: TeamFile::default() }
             }
         };
-        if self.agents || !is_docker_agents {
+        if is_team || (place.dialect.is_none() && !is_own) {
             read.team = team::read(&document, &options, &diagnostics);
         }
         let mut read = diagnostics.finish(&document, read)?;

@@ -1,6 +1,6 @@
 //! The agents as files define them: who they are, what they may call, and by which rules.
 //!
-//! [`read`](read::read) takes the agents' sections of one file, and docker-agent's own files as they are. A [`Team`] is
+//! [`read`](read()) takes the agents' sections of one file, and docker-agent's own files as they are. A [`Team`] is
 //! what several files say together. Of a project's file nothing is taken but rules that deny or ask, until its owner has
 //! approved it ([`TeamFile::settle`]).
 

@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use gatehook_engine::config::{
-    Context, DiagnosticKind as Kind, Diagnostics, Document, Node, ReadOptions, Section, Value, did_you_mean, read_hooks,
+    self, Context, DiagnosticKind as Kind, Diagnostics, Document, Node, ReadOptions, Section, Value, did_you_mean,
+    read_hooks,
 };
 use gatehook_engine::definition::{Origin, Source};
 use gatehook_engine::events::Event;
@@ -26,14 +27,15 @@ pub fn sections() -> impl Iterator<Item = &'static str> {
 }
 
 /// What a document says of agents. What is wrong goes to `diagnostics`; the rest is only good for use where nothing is
-/// wrong. One of docker-agent's own files ([`is_own`](super::is_own)) is read as that program reads it.
+/// wrong. Under docker-agent's profile its own files are read as that program reads them.
 pub fn read(document: &Document, options: &ReadOptions<'_>, diagnostics: &Diagnostics) -> TeamFile {
     let context = Context { document, diagnostics };
-    if docker_agent::is_own(document) {
+    let is_docker_agents = config::docker_agent::is_of(options.profile) && config::docker_agent::is_own(document);
+    if is_docker_agents && document.root.get("agents").is_some() {
         return docker_agent::read(context, options);
     }
     // What a foreign program's file says besides hooks is that program's.
-    if options.profile.spec().is_foreign || !matches!(document.root.value, Value::Map(_)) {
+    if is_docker_agents || options.profile.spec().is_foreign || !matches!(document.root.value, Value::Map(_)) {
         return TeamFile::default();
     }
     let Some(root) = Section::open(context, &document.root, "", FILE) else { return TeamFile::default() };

@@ -30,8 +30,8 @@ fn of(source: Source, text: &str) -> TeamFile {
 fn agents_are_read_from_a_mapping_or_a_list() {
     let mapping = file("agents: {root: {model: ollama/a}, other: {description: helps}}");
     let list = file("agents: [{name: root, model: ollama/a}, {name: other, description: helps}]");
-    let facts = |file: &TeamFile| -> Vec<(Arc<str>, Option<Arc<str>>, Arc<str>)> {
-        file.agents.iter().map(|it| (it.name.clone(), it.model.clone(), it.description.clone())).collect()
+    let facts = |file: &TeamFile| -> Vec<String> {
+        file.agents.iter().map(|it| format!("{} {:?} {}", it.name, it.model, it.description)).collect()
     };
     assert_eq!(facts(&mapping), facts(&list));
     assert_eq!(mapping.agents.len(), 2);

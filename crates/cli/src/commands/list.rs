@@ -129,14 +129,18 @@ impl<'a> Row<'a> {
         let hash = |judged: &Judged| judged.content.as_ref().map(|content| content.hash.clone());
         let same = |judged: &&Judged| judged.definition.origin == *origin && judged.event == self.event;
         let judged = self.judged.or_else(|| policy.judgement.hooks.iter().find(same));
-        json!({
+        let mut json = json!({
             "event": self.event.public_name(), "matcher": self.matcher, "name": definition.display_name(),
             "type": definition.handler.kind(),
             "stream": self.stream.map(|(text, thinking)| json!({"text": text, "thinking": thinking})),
             "source": origin.source.name(), "profile": definition.profile.name(), "file": origin.file.as_deref(),
-            "line": origin.file.is_some().then_some(origin.line), "agent": origin.agent, "in_force": self.why.is_none(),
+            "line": origin.file.is_some().then_some(origin.line), "in_force": self.why.is_none(),
             "state": self.state(), "why": self.why, "hash": judged.and_then(hash),
-        })
+        });
+        if let (Some(agent), Some(json)) = (&origin.agent, json.as_object_mut()) {
+            json.insert("agent".to_owned(), json!(agent));
+        }
+        json
     }
 }
 

@@ -13,7 +13,7 @@ permissions: {allow: [read], deny: [write]}
 
 fn rows(home: &Home, arguments: &[&str]) -> Vec<Value> {
     let ran = ran(home.gatehook().args(arguments));
-    let value: Value = serde_json::from_str(&ran.stdout).unwrap_or_else(|error| panic!("{error}: {ran:?}"));
+    let value: Value = serde_json::from_str(&ran.out).unwrap_or_else(|error| panic!("{error}: {ran:?}"));
     value.get("hooks").cloned().unwrap_or(value).as_array().unwrap().clone()
 }
 
@@ -32,7 +32,7 @@ fn a_name_that_stands_for_nothing_is_told_with_its_place() {
     home.file("team.yaml", &TEAM.replace("helper: {hooks", "other: {hooks"));
     let checked = ran(home.gatehook().args(["hooks", "check", "team.yaml"]));
     assert_ne!(checked.code, 0);
-    assert!(checked.stderr.contains("team.yaml:2: `sub_agents` of the agent `root` names `helper`"), "{checked:?}");
+    assert!(checked.err.contains("team.yaml:2: `sub_agents` of the agent `root` names `helper`"), "{checked:?}");
 }
 
 #[test]
@@ -47,16 +47,22 @@ fn what_a_project_brings_waits_for_its_owner_and_changes_with_its_files() {
         rows.iter().map(|row| (text(row, "name"), text(row, "state"))).collect()
     };
     let all = |state: &str| {
-        ["bell", "the MCP server `clock`", "the agent `root`", "the agent `helper`", "`agent` and what `permissions` allow"]
-            .map(|name| (name.to_owned(), state.to_owned()))
-            .to_vec()
+        [
+            "bell",
+            "the MCP server `clock`",
+            "the agent `root`",
+            "the agent `helper`",
+            "`agent` and what `permissions` allow",
+        ]
+        .map(|name| (name.to_owned(), state.to_owned()))
+        .to_vec()
     };
     assert_eq!(states(&home), all("not_trusted"));
     let listed = ran(home.gatehook().args(["hooks", "list"]));
-    assert!(listed.stderr.contains("the MCP server `clock` is not used: not trusted"), "{listed:?}");
+    assert!(listed.err.contains("the MCP server `clock` is not used: not trusted"), "{listed:?}");
     let shown = ran(home.gatehook().args(["hooks", "trust"]));
-    assert!(shown.stdout.contains("the MCP server `clock`, from the workspace"), "{shown:?}");
-    assert!(shown.stdout.contains("clock.sh, 7 bytes"), "{shown:?}");
+    assert!(shown.out.contains("the MCP server `clock`, from the workspace"), "{shown:?}");
+    assert!(shown.out.contains("clock.sh, 7 bytes"), "{shown:?}");
     assert_eq!(ran(home.gatehook().args(["hooks", "trust", "--yes"])).code, 0);
     assert_eq!(states(&home), all("approved"));
     // The server's program is covered, as a hook's is.
@@ -71,5 +77,5 @@ fn hooks_of_one_agent_do_not_run_for_everybody() {
     let home = Home::new();
     home.file("team.yaml", &TEAM.replace("sh bell.sh", "exit 2"));
     let tested = ran(home.gatehook().args(["hooks", "test", "stop", "--config", "team.yaml"]));
-    assert!(tested.stdout.contains("no hook fits this stop"), "{tested:?}");
+    assert!(tested.out.contains("no hook fits this stop"), "{tested:?}");
 }
