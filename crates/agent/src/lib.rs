@@ -2,6 +2,7 @@
 //! verdicts of hooks at each step. A person is asked through a trait, and a session is kept through another.
 //!
 //! - [`approval`]: whether a call runs.
+//! - [`conversation`]: what a session is, out of what was kept of it. [`export`]: the same for others to read.
 //! - [`mcp`]: tools of MCP servers.
 //! - [`model`]: one question to a model, with the hooks of the wire around it.
 //! - [`report`]: what whoever looks on is told.
@@ -9,6 +10,8 @@
 //! - [`tools`]: what a model may call.
 
 pub mod approval;
+pub mod conversation;
+pub mod export;
 pub mod mcp;
 pub mod model;
 pub mod report;
