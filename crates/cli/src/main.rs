@@ -7,6 +7,7 @@
 
 mod agent;
 mod args;
+mod chat;
 mod commands;
 mod environment;
 mod exit;

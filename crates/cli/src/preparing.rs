@@ -61,22 +61,22 @@ pub(crate) fn prepare(
     Ok(Some(Prepared { verdict, kept }))
 }
 
-/// The same before a session begins, where it is due. What hooks want the model to know.
+/// The same before a session begins, where it is due: what hooks want the model to know.
 pub(crate) fn prepare_if_due(
     policy: &Policy,
     interval: Duration,
     about: Input,
     env: &BTreeMap<String, String>,
     printer: &mut Printer,
-) -> Result<String, Failure> {
-    let Some(trigger) = due(policy, interval, env)? else { return Ok(String::new()) };
+) -> Result<Option<String>, Failure> {
+    let Some(trigger) = due(policy, interval, env)? else { return Ok(None) };
     let prepared = match prepare(policy, trigger, about, env, printer) {
         Ok(Some(prepared)) => prepared,
         Ok(None) => return Err(Failure::new(Exit::Stopped, "stopped while the project was prepared", None)),
         // What a hook wrote amiss is told, and asked for again the next time: it need not keep anybody from work.
         Err(failure) => {
             printer.failure(&failure);
-            return Ok(String::new());
+            return Ok(None);
         }
     };
     let verdict = prepared.verdict;
@@ -86,7 +86,7 @@ pub(crate) fn prepare_if_due(
         context.push_str("\n\n");
         context.push_str(content);
     }
-    Ok(context)
+    Ok(Some(context))
 }
 
 /// Whether a project is to be prepared; never where no hook would.

@@ -90,7 +90,7 @@ impl Session {
             Managed::Task => self.depth < DEPTH,
             Managed::Transfer => self.depth < DEPTH && !self.cast.agent.sub_agents.is_empty(),
             Managed::Handoff => !self.cast.agent.handoffs.is_empty(),
-            Managed::Skill => self.setup.skills.listed().next().is_some(),
+            Managed::Skill => self.skills().any(|skill| skill.is_listed),
         }
     }
 

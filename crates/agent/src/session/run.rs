@@ -132,7 +132,7 @@ impl Session {
         self.live(cancel)?;
         let verdict = pass(event, verdict)?;
         add(&mut self.contexts.run, &told(&verdict));
-        match self.setup.skills.called(text).map(|(skill, args)| (skill.clone(), args)) {
+        match self.called(text) {
             Some((skill, args)) => {
                 let said = self.follow_for_user(skill, args, cancel).await?;
                 self.turns(&said).await

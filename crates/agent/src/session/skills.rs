@@ -24,11 +24,22 @@ struct Triggered {
 }
 
 impl Session {
+    /// What the agent at work may follow.
+    pub(super) fn skills(&self) -> impl Iterator<Item = &Arc<Skill>> {
+        self.setup.skills.all().filter(|skill| self.cast.agent.skills.has(&skill.name))
+    }
+
+    /// The skill that a prompt begins with, and its arguments.
+    pub(super) fn called<'p>(&self, prompt: &'p str) -> Option<(Arc<Skill>, &'p str)> {
+        let (skill, args) = self.setup.skills.called(prompt)?;
+        self.cast.agent.skills.has(&skill.name).then(|| (skill.clone(), args))
+    }
+
     /// What a model is told of the tool.
     pub(super) fn skill_spec(&self, tool: approval::Tool, description: &str) -> ToolSpec {
         let mut description = format!("{description} There are:");
         let mut names = Vec::new();
-        for skill in self.setup.skills.listed() {
+        for skill in self.skills().filter(|skill| skill.is_listed) {
             let about: String = skill.description.chars().take(DESCRIPTION).collect();
             description.push_str(&format!("\n- {}: {}", skill.name, about.replace('\n', " ")));
             names.push(json!(&*skill.name));
@@ -48,8 +59,9 @@ impl Session {
     ) -> (ToolOutput, Option<After>) {
         let text = |name: &str| input.get(name).and_then(Value::as_str).map(str::trim).unwrap_or_default();
         let name = text("name");
-        let Some(skill) = self.setup.skills.listed().find(|skill| &*skill.name == name) else {
-            let known: Vec<&str> = self.setup.skills.listed().map(|skill| &*skill.name).collect();
+        let listed = || self.skills().filter(|skill| skill.is_listed);
+        let Some(skill) = listed().find(|skill| &*skill.name == name) else {
+            let known: Vec<&str> = listed().map(|skill| &*skill.name).collect();
             let text = format!("There is no skill {name:?}. There are: {}.", known.join(", "));
             return (ToolOutput::error(ToolErrorKind::NotFound, text), None);
         };

@@ -54,11 +54,6 @@ impl Skills {
         self.0.iter()
     }
 
-    /// Those that a model is told of.
-    pub fn listed(&self) -> impl Iterator<Item = &Arc<Skill>> {
-        self.all().filter(|skill| skill.is_listed)
-    }
-
     /// The skill that a prompt begins with, as in `/deploy to staging`, and its arguments.
     ///
     /// ```

@@ -3,8 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use gatehook_agent::agents::Agents;
-use gatehook_agent::model::Model;
+use gatehook_agent::agents::{Agent, Agents};
 use gatehook_agent::session::Beginning;
 use gatehook_agent::skills::Skills;
 use gatehook_agent::watch::{Changes, Watching};
@@ -21,9 +20,6 @@ use crate::print::Printer;
 /// Files that say how to work in a folder and below it.
 const CONTEXT_FILES: &[&str] = &["AGENTS.md", "GATEHOOK.md", "OLLAMA.md", "CLAUDE.md"];
 
-/// The agent that begins where nobody names one.
-pub(super) const ROOT: &str = "root";
-
 /// What is told first: to models, and to hooks.
 pub(super) struct Told {
     pub(super) standing: String,
@@ -37,13 +33,13 @@ pub(super) fn about(env: &BTreeMap<String, String>) -> Input {
 }
 
 /// The same of an agent too, before there is a session.
-pub(super) fn before(about: &Input, beginning: &Beginning, model: &Model, folder: &Path) -> Input {
+pub(super) fn before(about: &Input, beginning: &Beginning, agent: &Agent, folder: &Path) -> Input {
     Input {
         session_id: Some(beginning.id.clone()),
         cwd: Some(folder.to_string_lossy().into()),
-        agent_name: Some(ROOT.into()),
-        model_id: Some(model.id().clone()),
-        provider: Some(model.provider().into()),
+        agent_name: Some(agent.name.clone()),
+        model_id: Some(agent.model.id().clone()),
+        provider: Some(agent.model.provider().into()),
         ..about.clone()
     }
 }

@@ -2,23 +2,22 @@
 //!
 //! `context`: what the project tells it. `worktree`: a working tree of its own. `headless`: what `run` prints. `leading`: signals, and the end of all that a session started.
 
+mod agents;
 mod context;
 pub(crate) mod headless;
 mod kept;
 mod leading;
 mod worktree;
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
-use gatehook_agent::agents::{Agent, Agents};
-use gatehook_agent::approval::{Rule, Rules, SafetyMode, StandingRules};
-use gatehook_agent::model::{Model, Replay};
+use gatehook_agent::approval::SafetyMode;
 use gatehook_agent::report::Watches;
 use gatehook_agent::session::{Beginning, Person, Session, Setup};
-use gatehook_agent::tools::{Scene, ToolSettings, builtin_tools};
+use gatehook_agent::team::Team;
+use gatehook_agent::tools::Scene;
 use gatehook_agent::watch::{Changes, Watching};
-use gatehook_engine::{HookDefinition, HookGroup};
-use gatehook_events::Event;
 use gatehook_events::journal::{Forgets, Journal};
 use gatehook_store::Sessions;
 
@@ -36,12 +35,10 @@ use self::worktree::Worktree;
 
 pub(crate) use leading::lead;
 
+use self::agents::Making;
+
 /// How full the model's window may be.
 const COMPACT_AT: f64 = 0.9;
-
-/// What a model is told that nobody else gives an instruction.
-const INSTRUCTION: &str = "You are an agent that works in the user's folder with the tools you are given. Look before you \
-change anything, do what was asked and no more, and say in a few words what you did.";
 
 /// An agent that can begin.
 pub(crate) struct Ready {
@@ -61,31 +58,23 @@ pub(crate) struct Audience {
 /// Reads the configuration, and puts an agent together.
 pub(crate) fn ready(args: &AgentArgs, audience: Audience, printer: &mut Printer) -> Result<Ready, Failure> {
     let env = policy::environment();
-    let mut reading = Reading::of(&[], "native", &env)?;
-    reading.also(args.config.as_deref());
-    let policy = reading.policy()?;
+    let policy = Reading::of_agents(&[], args.config.as_deref(), "native", &env)?.policy()?;
     list::waiting(&policy).into_iter().for_each(|note| printer.note(&note));
     let recording = Recording::of_agent(policy.traces(), &env);
     let here = std::env::current_dir()?.canonicalize()?;
     let beginning = kept::beginning(args, &env, &here)?;
-    let model = model(args)?;
+    let team = policy.team()?;
+    let making = Making { args, policy: &policy, env: &env, team: &team };
+    let mut agents = making.agents()?;
     let about = context::about(&env);
-    let told_first = context::before(&about, &beginning, &model, &here);
-    let prepared = prepare_if_due(&policy, MAINTENANCE, context::of_folder(&told_first, &here), &env, printer)?;
-    let executor = policy.agent_executor(&env, own_hooks())?;
+    let told_first = context::before(&about, &beginning, agents.root(), &here);
+    let interval = team.defaults.maintenance_interval.unwrap_or(MAINTENANCE);
+    let prepared = prepare_if_due(&policy, interval, context::of_folder(&told_first, &here), &env, printer)?;
+    if prepared.is_some() {
+        // Their hooks know now what was prepared.
+        agents = making.agents()?;
+    }
     let skills = context::skills(&policy, &env, printer)?;
-    let root = Agent {
-        name: context::ROOT.into(),
-        description: "".into(),
-        instruction: INSTRUCTION.into(),
-        model: Arc::new(model),
-        tools: builtin_tools(&ToolSettings::default()),
-        sub_agents: Vec::new(),
-        handoffs: Vec::new(),
-        executor: executor.clone(),
-        rules: standing(args)?,
-        max_iterations: args.max_iterations,
-    };
     let journal: Arc<dyn Journal> = match sessions::path(&env) {
         Some(path) => Arc::new(Sessions::new(path)),
         None => {
@@ -93,14 +82,15 @@ pub(crate) fn ready(args: &AgentArgs, audience: Audience, printer: &mut Printer)
             Arc::new(Forgets)
         }
     };
-    let (allowed, mode) = (folders(args)?, mode(args)?);
+    let (allowed, mode) = (folders(args, &team)?, mode(args)?);
     let tools_env = context::environment(&policy, &env)?;
     // Last, so that nothing keeps the session from beginning in it.
     let worktree = args.worktree.as_deref().map(|branch| Worktree::make(branch, &here)).transpose()?;
-    let created = worktree.as_ref().map(|tree| tree.told(&policy, executor, told_first, printer)).transpose()?;
+    let told = |tree: &Worktree| tree.told(&policy, agents.root().executor.clone(), told_first, printer);
+    let created = worktree.as_ref().map(told).transpose()?;
     let workspace = worktree.map_or(here, |tree| tree.workspace);
-    let context::Told { standing, about } = context::told(&workspace, about, &[prepared, created.unwrap_or_default()]);
-    let agents = Agents::new(root, Vec::new());
+    let said = [prepared.unwrap_or_default(), created.unwrap_or_default()];
+    let context::Told { standing, about } = context::told(&workspace, about, &said);
     let changes = Changes::default();
     let watching = context::watching(&workspace, &agents, &skills, (&changes, &tools_env), printer);
     let scene = Scene { session_id: "".into(), workspace: workspace.into(), allowed, env: Arc::new(tools_env) };
@@ -109,14 +99,14 @@ pub(crate) fn ready(args: &AgentArgs, audience: Audience, printer: &mut Printer)
         scene,
         skills,
         changes,
-        mode,
+        mode: mode.or(team.root().and_then(|root| root.mode)).or(team.defaults.mode),
         person: audience.person,
         watcher: audience.watcher,
         journal,
         recorder: recording.recorder(),
         standing: standing.into(),
         about: Arc::new(about),
-        compact_at: COMPACT_AT,
+        compact_at: team.defaults.compaction_threshold.unwrap_or(COMPACT_AT),
     };
     Ok(Ready { setup, beginning, recording, _watching: watching })
 }
@@ -134,12 +124,6 @@ impl Ready {
     }
 }
 
-/// Hooks that every agent has: its tools do not touch keys, nor what guards them.
-fn own_hooks() -> Vec<HookGroup> {
-    let hooks = vec![HookDefinition::builtin("protect_files", &[])];
-    vec![HookGroup { event: Event::ToolGuard, matcher: String::new(), hooks }]
-}
-
 fn mode(args: &AgentArgs) -> Result<Option<SafetyMode>, Failure> {
     let Some(name) = &args.mode else { return Ok(None) };
     let names = ["strict", "balanced", "restricted", "autonomous"];
@@ -151,29 +135,11 @@ fn mode(args: &AgentArgs) -> Result<Option<SafetyMode>, Failure> {
     SafetyMode::from_name(name).map(Some).ok_or_else(unknown)
 }
 
-/// What the command line permits stands as the user's own rules.
-fn standing(args: &AgentArgs) -> Result<StandingRules, Failure> {
-    let read = |rules: &[String]| -> Result<Vec<Rule>, Failure> {
-        let rule = |text: &String| text.parse::<Rule>().map_err(|error| Failure::usage(error.to_string(), None));
-        rules.iter().map(rule).collect()
-    };
-    let user = Rules { allow: read(&args.allow)?, deny: read(&args.deny)?, ..Rules::default() };
-    Ok(StandingRules { user, ..StandingRules::default() })
-}
-
-fn folders(args: &AgentArgs) -> Result<Arc<[std::path::PathBuf]>, Failure> {
-    let folder = |path: &std::path::PathBuf| {
-        let told = |error| Failure::usage(format!("--add-dir {}: {error}", path.display()), None);
+/// Folders beside the workspace: of the configuration, and of the command line.
+fn folders(args: &AgentArgs, team: &Team) -> Result<Arc<[PathBuf]>, Failure> {
+    let folder = |path: &PathBuf| {
+        let told = |error| Failure::usage(format!("the folder {} cannot be used: {error}", path.display()), None);
         path.canonicalize().map_err(told)
     };
-    args.add_dir.iter().map(folder).collect()
-}
-
-/// The model that the command line names, or the answers in a file.
-fn model(args: &AgentArgs) -> Result<Model, Failure> {
-    let Some(path) = &args.replay else {
-        return Err(Failure::usage("no model", None));
-    };
-    let replay = Replay::open(path).map_err(|error| Failure::usage(error.to_string(), None))?;
-    Ok(Model::replay(replay))
+    team.defaults.folders.iter().flatten().chain(&args.add_dir).map(folder).collect()
 }

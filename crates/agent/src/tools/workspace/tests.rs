@@ -424,18 +424,19 @@ proptest! {
         for outside in ["b", "c", "d", "a/c", "a/b/c"] {
             std::fs::write(stage.outside.join(outside), "outside").unwrap();
         }
-        // Made as far as that is possible.
+        // Made as far as that is possible: all folders before the first link, so that none of them is made outside.
         let at = |path: &str| stage.scene.workspace.join(path.replace("..", "d"));
-        for folder in folders {
-            let _ = std::fs::create_dir_all(at(&folder));
+        for folder in &folders {
+            let _ = std::fs::create_dir_all(at(folder));
         }
-        for file in files {
-            let _ = std::fs::create_dir_all(at(&file).parent().unwrap());
-            let _ = std::fs::write(at(&file), "inside");
+        for path in files.iter().chain(links.iter().map(|(link, _)| link)) {
+            let _ = std::fs::create_dir_all(at(path).parent().unwrap());
         }
-        for (link, target) in links {
-            let _ = std::fs::create_dir_all(at(&link).parent().unwrap());
-            let _ = symlink(place(&target), at(&link));
+        for file in &files {
+            let _ = std::fs::write(at(file), "inside");
+        }
+        for (link, target) in &links {
+            let _ = symlink(place(target), at(link));
         }
         let before = count(&stage.outside);
         for asked in asked {
