@@ -1,6 +1,7 @@
 //! Sessions as whoever keeps and reads them meets them.
 
 mod faults;
+mod folded;
 mod killed;
 mod transcripts;
 
