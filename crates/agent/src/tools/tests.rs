@@ -273,6 +273,35 @@ async fn lines_are_found_with_what_stands_around_them() {
 }
 
 #[tokio::test]
+async fn a_folders_search_passes_over_what_is_protected() {
+    let stage = Stage::new();
+    stage.write("certs/server.pem", "needle\n");
+    stage.write("certs/other.pem", "nothing\n");
+    stage.write("a.txt", "needle\n");
+    let found = stage.done("grep", json!({"pattern": "needle"})).await;
+    assert_eq!(found, "a.txt\n     1: needle\n(1 protected files were passed over)\n");
+    // Whether it may be named is what `protect_files` is asked.
+    assert!(stage.done("grep", json!({"pattern": "needle", "path": "certs/server.pem"})).await.contains("1: needle"));
+}
+
+#[test]
+fn the_documentation_names_every_tool() {
+    let page = include_str!("../../../../docs/agent.md");
+    for tool in builtin_tools(&ToolSettings::default()) {
+        let approval::Tool { name, category, read_only, destructive, .. } = &tool.spec().tool;
+        let effect = if *read_only {
+            "reads"
+        } else if *destructive {
+            "destructive"
+        } else {
+            "changes"
+        };
+        let row = format!("| `{name}` | `{}` | {effect} |", category.as_deref().unwrap());
+        assert!(page.contains(&row), "docs/agent.md has no row `{row}`");
+    }
+}
+
+#[tokio::test]
 async fn what_is_found_is_bounded() {
     let stage = Stage::new();
     for number in 0..600 {

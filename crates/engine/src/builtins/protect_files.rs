@@ -73,8 +73,19 @@ const OWN: &[&str] = &[
 /// leaves alone, whatever its hooks say.
 pub fn is_own(path: &Path) -> bool {
     static GLOBS: LazyLock<Option<Globs>> = LazyLock::new(|| Globs::new(OWN.iter().copied(), true).ok());
+    has(&GLOBS, path)
+}
+
+/// Whether this path, written without links and `..`, is protected where no arguments say otherwise: what a tool that
+/// searches a whole folder passes over.
+pub fn is_protected(path: &Path) -> bool {
+    static GLOBS: LazyLock<Option<Globs>> = LazyLock::new(|| Globs::new(PROTECTED.iter().copied(), true).ok());
+    is_own(path) || has(&GLOBS, path)
+}
+
+fn has(globs: &LazyLock<Option<Globs>>, path: &Path) -> bool {
     let path = path.to_string_lossy();
-    GLOBS.as_ref().is_none_or(|globs| globs.has(path.trim_start_matches('/')))
+    globs.as_ref().is_none_or(|globs| globs.has(path.trim_start_matches('/')))
 }
 
 struct ProtectFiles {
