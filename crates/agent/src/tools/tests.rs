@@ -120,6 +120,7 @@ fn every_tool_is_in_one_toolset() {
         let set = toolset(tool.category.as_deref().unwrap()).unwrap();
         assert!(set.contains(&&*tool.name), "{tool:?}");
     }
+    assert!(crate::team::fields::BUILTIN.into_iter().eq(toolsets()), "the configuration names the same");
     assert_eq!(toolset("mcp"), None);
 }
 
@@ -141,11 +142,12 @@ async fn every_argument_that_a_tool_names_is_one_that_it_takes() {
 }
 
 #[test]
-fn settings_have_names() {
-    for sandboxing in [Sandboxing::Off, Sandboxing::Auto, Sandboxing::Required] {
-        assert_eq!(Sandboxing::from_name(sandboxing.name()), Some(sandboxing));
-    }
-    assert_eq!(Sandboxing::from_name("on"), None);
+fn the_configuration_opens_what_is_closed() {
+    let said = |sandbox, private_addresses| crate::team::Defaults { sandbox, private_addresses, ..Default::default() };
+    assert_eq!(ToolSettings::from(&said(None, None)), ToolSettings::default());
+    assert_eq!(ToolSettings::from(&said(Some(true), Some(false))), ToolSettings::default());
+    let open = ToolSettings { sandbox: Sandboxing::Off, reach: gatehook_engine::client::Reach::Any };
+    assert_eq!(ToolSettings::from(&said(Some(false), Some(true))), open);
 }
 
 #[tokio::test]
