@@ -2,9 +2,9 @@
 //! configuration.
 //!
 //! A path is judged as it is written and as what it leads to, through links, `..` and `~`, in any case; in shell lines
-//! (read by `shell.rs`) also behind quotes, variables, patterns and `cd`. What a program computes while it
-//! runs is out of sight, and so is what a folder holds that is named as a whole: this keeps a model from what it was not
-//! meant to touch, and is no sandbox.
+//! (read by `shell.rs`) also behind quotes, variables, patterns and `cd`. What a program computes while it runs is out of
+//! sight, and so is what a folder holds that is named as a whole: this keeps a model from what it was not meant to
+//! touch, and is no sandbox.
 
 mod named;
 mod paths;
