@@ -3,6 +3,7 @@
 mod changes;
 mod dialects;
 mod driven;
+mod long;
 mod order;
 mod project;
 mod skills;
