@@ -6,6 +6,7 @@
 //! finds what the agent kept, `failure` shows what went wrong, `exit` says it to scripts.
 
 mod args;
+mod chat;
 mod commands;
 mod environment;
 mod exit;

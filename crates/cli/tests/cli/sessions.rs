@@ -191,3 +191,29 @@ fn a_file_that_cannot_be_read_is_said_to_be_so() {
     assert!(damaged.code == 71 && damaged.err.contains("is damaged or no database"), "{}", damaged.shown());
     assert!(damaged.err.contains("move it away"), "{}", damaged.shown());
 }
+
+#[test]
+fn the_page_has_a_row_for_every_entry() {
+    let page = std::fs::read_to_string(crate::pages::root().join("docs/agent.md")).unwrap();
+    let text = std::sync::Arc::<str>::from("");
+    for entry in [
+        Entry::Turn { number: 1 },
+        message("user", ""),
+        Entry::Said { thinking: true, text: text.clone() },
+        Entry::Compacted { summary: text.clone(), kept: 0, source: text.clone() },
+        Entry::Switched { agent: text.clone() },
+        Entry::Model { model: text.clone() },
+        Entry::Granted { rule: Some(text.clone()), mode: Some(text.clone()) },
+        Entry::Spent { input_tokens: 0, output_tokens: 0, cost: Some(0.5) },
+        Entry::Notice { level: text.clone(), text: text.clone() },
+        Entry::Undone { messages: 0 },
+        Entry::TurnEnd { reason: text.clone() },
+        Entry::Other { data: serde_json::Value::Null },
+    ] {
+        let json = serde_json::to_value(&entry).unwrap();
+        let kind = json["type"].as_str().unwrap();
+        let row = page.lines().find(|line| line.starts_with(&format!("| `{kind}` |"))).expect(kind);
+        let fields = json.as_object().unwrap().keys().filter(|field| *field != "type");
+        fields.for_each(|field| assert!(row.contains(&format!("`{field}`")), "{field} in {row}"));
+    }
+}

@@ -1,6 +1,6 @@
 //! The thread's side: the file that sessions are kept in, opened when there is something to keep, and again when it fails.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
@@ -75,9 +75,10 @@ impl Keeper {
         }
         match self.write(&batch) {
             Ok(told) => {
+                let mut fresh = HashSet::new();
                 for (job, told) in batch.into_iter().zip(told) {
                     if told.is_ok() {
-                        self.show(&job.what);
+                        self.show(&job.what, &mut fresh);
                     }
                     // Whoever does not wait any more has given up.
                     let _ = job.done.send(told);
@@ -138,19 +139,21 @@ impl Keeper {
         Ok(told)
     }
 
-    /// Writes what was kept into its transcript. Hooks judge by it: where it cannot be what it should, there is none.
-    fn show(&mut self, what: &What) {
+    /// Writes what was kept into its transcript. Hooks judge by it: where it cannot be what it should, there is none. One
+    /// that is `fresh` was written after all of the batch was kept.
+    fn show(&mut self, what: &What, fresh: &mut HashSet<Arc<str>>) {
         let session = what.session();
         let (Some(database), Some(place)) = (&self.database, self.places.get(session)) else { return };
         let appended = match (what, self.transcripts.get_mut(session)) {
-            (What::Append { entries, .. }, Some(transcript)) => transcript.append(entries).is_ok(),
-            // It has begun before, in this process.
-            (What::Begin(_), Some(_)) => true,
-            (_, None) => false,
+            (What::Append { entries, .. }, Some(transcript)) if !fresh.contains(session) => {
+                transcript.append(entries).is_ok()
+            }
+            _ => fresh.contains(session),
         };
         if appended {
             return;
         }
+        fresh.insert(session.clone());
         match Transcript::write(&database.connection, &self.path, session, place.number) {
             Ok(transcript) => drop(self.transcripts.insert(session.clone(), transcript)),
             Err(error) => {

@@ -36,10 +36,15 @@ fn what_waits_is_kept_together_and_what_cannot_be_does_not_harm_it() {
     let path = folder.path().join("s.db");
     let mut keeper = Keeper::new(&path);
     let batch = vec![begin_of("a"), say("a", "1"), say("b", "x"), begin_of("../b"), begin_of("c"), say("a", "2")];
-    let told: Vec<bool> = told(&mut keeper, batch).iter().map(Result::is_ok).collect();
-    assert_eq!(told, [true, true, false, false, true, true]);
+    let kept: Vec<bool> = told(&mut keeper, batch).iter().map(Result::is_ok).collect();
+    assert_eq!(kept, [true, true, false, false, true, true]);
     let archive = SessionArchive::open(&path).unwrap().unwrap();
     assert_eq!(archive.entries("a", 1).unwrap().len(), 2);
+    let transcript = || std::fs::read_to_string(transcript::path(&path, "a")).unwrap().lines().count();
+    assert_eq!(transcript(), 2, "each once");
+    std::fs::remove_file(transcript::path(&path, "a")).unwrap();
+    told(&mut keeper, vec![say("a", "3"), say("a", "4")]);
+    assert_eq!(transcript(), 4, "each once");
 }
 
 #[test]

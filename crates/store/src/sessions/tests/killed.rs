@@ -137,8 +137,10 @@ fn archived(path: &Path) -> Vec<String> {
 fn two_processes_write_two_sessions_at_once() {
     let Place { _folder, path } = place();
     let children = ["one", "two"].map(|id| (id, writer(&path, id)));
-    for (id, child) in children {
-        let output = child.wait_with_output().unwrap();
+    // Each is heard by a thread of its own, so that none waits for the other's reader.
+    let ended = children.map(|(id, child)| (id, std::thread::spawn(|| child.wait_with_output().unwrap())));
+    for (id, output) in ended {
+        let output = output.join().unwrap();
         let mut told = Told::default();
         String::from_utf8(output.stdout).unwrap().lines().for_each(|line| _ = told.hear(line));
         assert!(output.status.success() && told.all, "{id}: {told:?}");

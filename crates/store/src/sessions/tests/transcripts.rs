@@ -59,6 +59,16 @@ async fn one_that_goes_on_is_whole_again() {
 }
 
 #[tokio::test]
+async fn one_that_another_process_went_on_with_is_whole_again() {
+    let Place { _folder, path } = place();
+    let first = kept(&path, "s", &[message("user", "a")]).await;
+    let second = kept(&path, "s", &[message("user", "b")]).await;
+    first.begin(head("s")).await.unwrap();
+    keep(&first, "s", &[message("user", "c")]).await;
+    assert_eq!(texts(&second, "s"), ["user: a", "user: b", "user: c"]);
+}
+
+#[tokio::test]
 async fn what_somebody_else_made_of_it_does_not_last() {
     let Place { _folder, path } = place();
     let sessions = kept(&path, "s", &[message("user", "a")]).await;
