@@ -1,14 +1,17 @@
 //! The models of agents: which one is meant, where it is, and what its server is told.
 
+use std::cell::OnceCell;
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
 
 use gatehook_agent::model::{Format, Http, Model, Prices, Replay, Server};
+use gatehook_agent::team::ModelDefinition;
 use gatehook_engine::client::{Client, Reach, RequestBody};
 use gatehook_gateway::config::UpstreamKind;
 use gatehook_gateway::{Habits, ModelConfig, ModelPlace, Models};
 use hyper::body::Bytes;
+use hyper::http::HeaderValue;
 use hyper::{Request, Uri};
 use serde_json::Value;
 
@@ -31,16 +34,36 @@ configuration; a local Ollama needs `ollama pull` first";
 
 /// The models that files and environment know, for hooks and agents alike. `OLLAMA_HOST` says where Ollama is, unless a
 /// file does.
-pub(crate) fn known(configured: &[ModelConfig], env: &BTreeMap<String, String>) -> Models {
+pub(crate) fn known(mut models: Vec<ModelConfig>, env: &BTreeMap<String, String>) -> Models {
     let host = env.get("OLLAMA_HOST").filter(|host| !host.trim().is_empty());
     let base_url = host.and_then(|host| ollama_host(host).parse().ok());
-    let ollama = base_url.map(|url| ModelConfig {
+    models.extend(base_url.map(|url| ModelConfig {
         name: "ollama/*".to_owned(),
         place: Some(ModelPlace { kind: None, base_url: Some(url), api_key: None }),
         prices: None,
         habits: Habits::default(),
+    }));
+    Models::new(models, env)
+}
+
+/// What docker-agent's file says of a model.
+pub(crate) fn defined(model: &ModelDefinition, env: &BTreeMap<String, String>) -> ModelConfig {
+    let base_url = model.base_url.as_deref().and_then(|url| url.parse().ok());
+    let key = model.token_key.as_ref().and_then(|variable| env.get(variable));
+    let api_key = key.and_then(|key| HeaderValue::from_str(key.trim()).ok()).map(|mut key| {
+        key.set_sensitive(true);
+        key
     });
-    Models::new(configured.iter().cloned().chain(ollama).collect(), env)
+    ModelConfig {
+        name: model.id.to_string(),
+        place: (base_url.is_some() || api_key.is_some()).then_some(ModelPlace { kind: None, base_url, api_key }),
+        prices: model.prices.map(|(input, output)| gatehook_gateway::Prices { input, output }),
+        habits: Habits {
+            window: model.window,
+            max_tokens: None,
+            options: Some(model.options.clone()).filter(|options| !options.is_empty()),
+        },
+    }
 }
 
 /// The models that agents can be given.
@@ -48,12 +71,14 @@ pub(crate) struct AgentModels<'a> {
     known: Models,
     env: &'a BTreeMap<String, String>,
     client: Client,
+    /// The first model of a local Ollama, once it was asked.
+    listed: OnceCell<String>,
 }
 
 impl<'a> AgentModels<'a> {
     /// Of what files name, the strongest first.
-    pub(crate) fn new(configured: &[ModelConfig], env: &'a BTreeMap<String, String>) -> Self {
-        Self { known: known(configured, env), env, client: Client::new(Reach::Any) }
+    pub(crate) fn new(configured: Vec<ModelConfig>, env: &'a BTreeMap<String, String>) -> Self {
+        Self { known: known(configured, env), env, client: Client::new(Reach::Any), listed: OnceCell::new() }
     }
 
     /// The model of a name as in `ollama/llama3`.
@@ -72,8 +97,8 @@ impl<'a> AgentModels<'a> {
         Ok(model.with_window(target.habits.window.unwrap_or(0)))
     }
 
-    /// The model that is meant where an agent names none: that of the command line, of the environment, of the
-    /// configuration, else the first of a local Ollama. Must not be called on a runtime.
+    /// The model that is meant: the one that is `said`, else that of the environment, else the `configured` one, else the
+    /// first of a local Ollama. Must not be called on a runtime.
     pub(crate) fn meant(&self, said: Option<&str>, configured: Option<&str>) -> Result<Model, Failure> {
         let from_env = VARIABLES.iter().find_map(|(variable, provider)| {
             let name = self.env.get(*variable).map(|name| name.trim()).filter(|name| !name.is_empty())?;
@@ -82,7 +107,13 @@ impl<'a> AgentModels<'a> {
         });
         match said.map(str::to_owned).or(from_env).or_else(|| configured.map(str::to_owned)) {
             Some(name) => self.named(&name),
-            None => self.named(&format!("ollama/{}", self.first_of_ollama()?)),
+            None => {
+                let first = match self.listed.get() {
+                    Some(first) => first.clone(),
+                    None => format!("ollama/{}", self.first_of_ollama()?),
+                };
+                self.named(self.listed.get_or_init(|| first))
+            }
         }
     }
 
@@ -139,7 +170,7 @@ mod tests {
     fn the_strongest_word_names_the_model() {
         let meant = |said: Option<&str>, variables: &[(&str, &str)], configured: Option<&str>| {
             let env = env(variables);
-            AgentModels::new(&[], &env).meant(said, configured).map(|model| model.id().to_string())
+            AgentModels::new(Vec::new(), &env).meant(said, configured).map(|model| model.id().to_string())
         };
         let both = [("GATEHOOK_MODEL", "ollama/b"), ("OLLAMA_MODEL", "c")];
         assert_eq!(meant(Some("ollama/a"), &both, Some("ollama/d")).unwrap(), "ollama/a");
@@ -153,7 +184,7 @@ mod tests {
     #[test]
     fn without_a_name_and_an_ollama_there_is_a_remedy() {
         let env = env(&[("OLLAMA_HOST", "127.0.0.1:1")]);
-        let failure = AgentModels::new(&[], &env).meant(None, None).unwrap_err();
+        let failure = AgentModels::new(Vec::new(), &env).meant(None, None).unwrap_err();
         assert!(failure.to_string().contains("no Ollama answers at 127.0.0.1:1"), "{failure}");
         assert!(failure.shown(false).contains("--model"), "{}", failure.shown(false));
     }
@@ -161,7 +192,7 @@ mod tests {
     #[test]
     fn a_model_is_found_where_the_environment_says_that_ollama_is() {
         let env = env(&[("OLLAMA_HOST", "10.0.0.7")]);
-        let model = AgentModels::new(&[], &env).named("ollama/llama3").unwrap();
+        let model = AgentModels::new(Vec::new(), &env).named("ollama/llama3").unwrap();
         assert!(format!("{model:?}").contains("http://10.0.0.7:11434/api/chat"), "{model:?}");
     }
 
@@ -171,5 +202,21 @@ mod tests {
         assert_eq!(first(&list).as_deref(), Some("qwen3:8b"));
         assert_eq!(first(&json!({"models": []})), None);
         assert_eq!(first(&json!([])), None);
+    }
+
+    #[test]
+    fn a_model_of_docker_agents_file_is_asked_where_that_says() {
+        let definition = ModelDefinition {
+            id: "openai/qwen".into(),
+            base_url: Some("http://127.0.0.1:9/v1".to_owned()),
+            token_key: Some("QWEN".to_owned()),
+            prices: None,
+            window: Some(4096),
+            options: json!({"temperature": 0.5}).as_object().cloned().unwrap(),
+        };
+        let env = env(&[("QWEN", "sk-q"), ("OPENAI_API_KEY", "sk-o")]);
+        let model = AgentModels::new(vec![defined(&definition, &env)], &env).named("openai/qwen").unwrap();
+        assert!(format!("{model:?}").contains("http://127.0.0.1:9/v1/chat/completions"), "{model:?}");
+        assert_eq!((model.window(), &model.options["temperature"]), (4096, &json!(0.5)));
     }
 }
