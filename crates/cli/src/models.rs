@@ -90,11 +90,25 @@ impl<'a> AgentModels<'a> {
             UpstreamKind::OpenAi => Format::OpenAi,
             UpstreamKind::Anthropic => Format::Anthropic,
         };
-        let mut model = Model::new(name, format, server);
-        model.prices = target.prices.map(|prices| Prices { input: prices.input, output: prices.output });
-        model.max_tokens = target.habits.max_tokens;
-        model.options = target.habits.options.unwrap_or_default().into();
-        Ok(model.with_window(target.habits.window.unwrap_or(0)))
+        Ok(self.with_habits(Model::new(name, format, server)))
+    }
+
+    /// A model whose answers stand in a file.
+    pub(crate) fn replayed(&self, file: &Path) -> Result<Model, Failure> {
+        let replay = Replay::open(file).map_err(|error| {
+            let help = "docs/agent.md says how answers are written".to_owned();
+            Failure::new(Exit::Usage, error.to_string(), Some(help))
+        })?;
+        Ok(self.with_habits(Model::replay(replay)))
+    }
+
+    /// The model with what files say of its name.
+    fn with_habits(&self, mut model: Model) -> Model {
+        let (prices, habits) = (self.known.prices(model.id()), self.known.habits(model.id()));
+        model.prices = prices.map(|prices| Prices { input: prices.input, output: prices.output });
+        model.max_tokens = habits.max_tokens;
+        model.options = habits.options.unwrap_or_default().into();
+        model.with_window(habits.window.unwrap_or(0))
     }
 
     /// The model that is meant: the one that is `said`, else that of the environment, else the `configured` one, else the
@@ -145,15 +159,6 @@ impl<'a> AgentModels<'a> {
 fn first(list: &Value) -> Option<String> {
     let names = list.get("models")?.as_array()?.iter().filter_map(|model| model.get("name")?.as_str());
     names.filter(|name| !name.contains("embed")).map(str::to_owned).next()
-}
-
-/// A model whose answers stand in a file.
-pub(crate) fn replayed(file: &Path) -> Result<Model, Failure> {
-    let replay = Replay::open(file).map_err(|error| {
-        let help = "docs/agent.md says how answers are written".to_owned();
-        Failure::new(Exit::Configuration, error.to_string(), Some(help))
-    })?;
-    Ok(Model::replay(replay))
 }
 
 #[cfg(test)]

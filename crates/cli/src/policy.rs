@@ -121,7 +121,6 @@ impl<'a> Reading<'a> {
     }
 
     /// The same for agents that run, and a file of agents that the user named beside all others.
-    #[allow(dead_code, reason = "for commands that run agents")]
     pub(crate) fn of_agents(
         named: &[PathBuf],
         agents: Option<&Path>,
@@ -416,7 +415,6 @@ impl Policy {
 
     /// The models that agents can be given. A file that needs an approval does not say where one is: what is said to a model
     /// would go there, with a key.
-    #[allow(dead_code, reason = "the commands of the agent ask for them")]
     pub(crate) fn models<'e>(&self, env: &'e BTreeMap<String, String>) -> AgentModels<'e> {
         let said = self.said.teams.iter().filter(|team| !team.origin.source.needs_approval());
         let defined = said.filter(|_| !self.said.keeps_models()).flat_map(|team| &team.models);
@@ -430,7 +428,6 @@ impl Policy {
     }
 
     /// Puts the hooks that hold for everybody into force, and those of one agent behind them.
-    #[allow(dead_code, reason = "for commands that run agents")]
     pub(crate) fn executor_of(
         &self,
         agent: &AgentDefinition,

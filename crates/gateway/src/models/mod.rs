@@ -151,8 +151,7 @@ impl Models {
     pub fn target<'a>(&self, model: &'a str) -> Result<Target<'a>, String> {
         let named = model.split_once('/').filter(|(provider, name)| !provider.is_empty() && !name.is_empty());
         let (provider, name) = named.ok_or_else(|| format!("`{model}` names no provider, as in `ollama/llama3`"))?;
-        let fitting = || self.known.iter().filter(|(pattern, _)| pattern.fits(model)).map(|(_, config)| config);
-        let place = fitting().find_map(|config| config.place.as_ref());
+        let place = self.fitting(model).find_map(|config| config.place.as_ref());
         let provider_of = |name: &str| PROVIDERS.iter().find(|(known, ..)| *known == name);
         let known = provider_of(provider);
         let kind = place.and_then(|place| place.kind).or(known.map(|(_, kind, ..)| *kind)).ok_or_else(|| {
@@ -174,13 +173,27 @@ impl Models {
             api_key = Some(self.keys.get(variable).cloned().ok_or_else(missing)?);
         }
         let url = question::url(kind, &base).ok_or_else(|| format!("`{model}` has no usable `base_url`"))?;
-        let prices = fitting().find_map(|config| config.prices);
-        let habits = Habits {
-            window: fitting().find_map(|config| config.habits.window),
-            max_tokens: fitting().find_map(|config| config.habits.max_tokens),
-            options: fitting().find_map(|config| config.habits.options.clone()),
-        };
-        Ok(Target { kind, name, url, prices, habits, api_key })
+        Ok(Target { kind, name, url, prices: self.prices(model), habits: self.habits(model), api_key })
+    }
+
+    /// What files say of a name, the most specific first.
+    fn fitting(&self, model: &str) -> impl Iterator<Item = &ModelConfig> + Clone {
+        self.known.iter().filter(move |(pattern, _)| pattern.fits(model)).map(|(_, config)| config)
+    }
+
+    /// What a model costs, wherever it is.
+    pub fn prices(&self, model: &str) -> Option<Prices> {
+        self.fitting(model).find_map(|config| config.prices)
+    }
+
+    /// How an agent asks it, wherever it is.
+    pub fn habits(&self, model: &str) -> Habits {
+        let mut fitting = self.fitting(model).map(|config| &config.habits);
+        Habits {
+            window: fitting.clone().find_map(|habits| habits.window),
+            max_tokens: fitting.clone().find_map(|habits| habits.max_tokens),
+            options: fitting.find_map(|habits| habits.options.clone()),
+        }
     }
 
     async fn reply(
