@@ -13,7 +13,6 @@ use gatehook_engine::{HookDefinition, HookGroup};
 use gatehook_events::Event;
 
 use crate::args::AgentArgs;
-use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::models::AgentModels;
 use crate::policy::Policy;
