@@ -107,6 +107,11 @@ impl<'a> Reading<'a> {
         Ok(Self { env, profile: named_profile, places, project: None, environment: false })
     }
 
+    /// Reads another file too, that the user named.
+    pub(crate) fn also(&mut self, file: Option<&Path>) {
+        self.places.extend(file.map(Place::named));
+    }
+
     /// What all of it says, or everything that is wrong with any of it.
     pub(crate) fn policy(&self) -> Result<Policy, PolicyError> {
         let mut said = Said::default();
@@ -306,12 +311,32 @@ impl Policy {
         env: &BTreeMap<String, String>,
         more: &BTreeMap<String, String>,
     ) -> Result<Executor, PolicyError> {
+        self.build(self.hooks(env, more)?, env)
+    }
+
+    /// The hooks that may run, with the variables that setup hooks left them.
+    fn hooks(
+        &self,
+        env: &BTreeMap<String, String>,
+        more: &BTreeMap<String, String>,
+    ) -> Result<HooksConfig, PolicyError> {
         let mut hooks = self.judgement.in_force(&self.said.required);
         let kept = self.ground.as_ref().map(|ground| variables::of_project(ground.project.root(), env)).transpose()?;
         for hook in hooks.groups.iter_mut().flat_map(|group| &mut group.hooks) {
             kept.iter().flatten().for_each(|kept| kept.give(hook));
             hook.env.extend(more.clone());
         }
+        Ok(hooks)
+    }
+
+    /// The same for an agent, whose own hooks come first.
+    pub(crate) fn agent_executor(
+        &self,
+        env: &BTreeMap<String, String>,
+        own: Vec<HookGroup>,
+    ) -> Result<Executor, PolicyError> {
+        let mut hooks = self.hooks(env, &BTreeMap::new())?;
+        hooks.groups.splice(0..0, own);
         self.build(hooks, env)
     }
 

@@ -10,7 +10,7 @@ mod named;
 mod paths;
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use gatehook_events::{Event, Input};
 use serde_json::{Map, Value};
@@ -68,6 +68,14 @@ const OWN: &[&str] = &[
     "**/.ollm/trusted-hooks.json",
     "**/.config/gatehook",
 ];
+
+/// Whether this path, written without links and `..`, is the guard's own configuration: what a tool that writes files
+/// leaves alone, whatever its hooks say.
+pub fn is_own(path: &Path) -> bool {
+    static GLOBS: LazyLock<Option<Globs>> = LazyLock::new(|| Globs::new(OWN.iter().copied(), true).ok());
+    let path = path.to_string_lossy();
+    GLOBS.as_ref().is_none_or(|globs| globs.has(path.trim_start_matches('/')))
+}
 
 struct ProtectFiles {
     place: Arc<Place>,
