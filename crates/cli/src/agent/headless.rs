@@ -55,7 +55,9 @@ impl State {
             }
             Report::Notice { level, text } => self.note(&format!("{whose}{level}: {text}")),
             Report::Hooks { system_message, .. } if !system_message.is_empty() => self.note(system_message),
-            Report::Compaction { source, .. } => self.note(&format!("{whose}the conversation was compacted ({source})")),
+            Report::Compaction { source, .. } => {
+                self.note(&format!("{whose}the conversation was compacted ({source})"))
+            }
             Report::AgentSwitch { from, to, kind } => self.note(&format!("{whose}{from} → {to} ({kind})")),
             Report::Subagent { agent, report, .. } => self.tell(&format!("{whose}[{agent}] "), report),
             Report::Done { .. } => self.close(),

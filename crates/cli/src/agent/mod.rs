@@ -5,6 +5,7 @@
 pub(crate) mod headless;
 mod kept;
 mod leading;
+pub(crate) mod remembered;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -29,7 +30,7 @@ use crate::print::Printer;
 use crate::recording::Recording;
 use crate::sessions;
 
-pub(crate) use leading::lead;
+pub(crate) use leading::{alone, lead};
 
 /// How full the model's window may be.
 const COMPACT_AT: f64 = 0.9;
@@ -61,6 +62,9 @@ pub(crate) fn ready(args: &AgentArgs, audience: Audience, printer: &mut Printer)
     let recording = Recording::of_agent(policy.traces(), &env);
     let executor = policy.agent_executor(&env, own_hooks())?;
     let model = model(args)?;
+    let workspace = std::env::current_dir()?.canonicalize()?;
+    let mut rules = standing(args)?;
+    rules.user.allow.extend(remembered(&env, &workspace)?);
     let root = Agent {
         name: "root".into(),
         description: "".into(),
@@ -70,11 +74,10 @@ pub(crate) fn ready(args: &AgentArgs, audience: Audience, printer: &mut Printer)
         sub_agents: Vec::new(),
         handoffs: Vec::new(),
         executor,
-        rules: standing(args)?,
+        rules,
         max_iterations: args.max_iterations,
     };
     let user = ["USER", "LOGNAME"].iter().find_map(|name| env.get(*name)).map(String::as_str).map(str::to_owned);
-    let workspace = std::env::current_dir()?.canonicalize()?;
     let beginning = kept::beginning(args, &env, &workspace)?;
     let journal: Arc<dyn Journal> = match sessions::path(&env) {
         Some(path) => Arc::new(Sessions::new(path)),
@@ -83,12 +86,8 @@ pub(crate) fn ready(args: &AgentArgs, audience: Audience, printer: &mut Printer)
             Arc::new(Forgets)
         }
     };
-    let scene = Scene {
-        session_id: "".into(),
-        workspace: workspace.into(),
-        allowed: folders(args)?,
-        env: Arc::new(env),
-    };
+    let scene =
+        Scene { session_id: "".into(), workspace: workspace.into(), allowed: folders(args)?, env: Arc::new(env) };
     let setup = Setup {
         agents: Agents::new(root, Vec::new()),
         scene,
@@ -107,7 +106,28 @@ pub(crate) fn ready(args: &AgentArgs, audience: Audience, printer: &mut Printer)
 impl Ready {
     /// The session, not begun yet.
     pub(crate) async fn session(&self) -> Result<Session, Failure> {
-        let session = Session::new(self.setup.clone(), self.beginning.clone()).await;
+        self.begun(self.beginning.clone()).await
+    }
+
+    /// What the session is made of.
+    pub(crate) fn setup(&self) -> &Setup {
+        &self.setup
+    }
+
+    /// A session of which nothing has been said.
+    pub(crate) async fn cleared(&self) -> Result<Session, Failure> {
+        self.begun(kept::new("clear")).await
+    }
+
+    /// A session that was kept, by its identity or the beginning of it.
+    pub(crate) async fn resumed(&self, id: &str) -> Result<Session, Failure> {
+        let (id, env) = (id.to_owned(), self.setup.scene.env.clone());
+        let read = tokio::task::spawn_blocking(move || kept::resumed(&id, &env)).await;
+        self.begun(read.map_err(|error| Failure::new(Exit::Defect, error.to_string(), None))??).await
+    }
+
+    async fn begun(&self, beginning: Beginning) -> Result<Session, Failure> {
+        let session = Session::new(self.setup.clone(), beginning).await;
         session.map_err(|error| Failure::new(Exit::System, format!("the session cannot be kept: {error}"), None))
     }
 
@@ -142,6 +162,15 @@ fn standing(args: &AgentArgs) -> Result<StandingRules, Failure> {
     };
     let user = Rules { allow: read(&args.allow)?, deny: read(&args.deny)?, ..Rules::default() };
     Ok(StandingRules { user, ..StandingRules::default() })
+}
+
+/// What the person took for good in this workspace.
+fn remembered(env: &BTreeMap<String, String>, workspace: &std::path::Path) -> Result<Vec<Rule>, Failure> {
+    let Some(path) = remembered::path(env) else { return Ok(Vec::new()) };
+    remembered::read(&path, workspace).map_err(|error| {
+        let help = format!("mend {}, or remove it", path.display());
+        Failure::new(Exit::Configuration, format!("remembered permissions cannot be read: {error}"), Some(help))
+    })
 }
 
 fn folders(args: &AgentArgs) -> Result<Arc<[std::path::PathBuf]>, Failure> {

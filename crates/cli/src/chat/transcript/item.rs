@@ -86,14 +86,14 @@ impl Kind {
                 Self::Session { source, agent, model, workspace }
             }
             Report::User { text } => Self::User(text),
-            Report::Hooks { event, verdict, outcomes, system_message } => {
+            Report::Hooks { event, verdict, outcomes, system_message, .. } => {
                 Self::Hooks { event, verdict, outcomes, told: system_message }
             }
             Report::Notice { level, text } => Self::Notice { level, text },
             Report::Compaction { source, summary } => Self::Compaction { source, summary },
             Report::AgentSwitch { from, to, kind } => Self::Switch { from, to, kind },
             Report::TurnEnd { reason: "canceled" } => Self::Notice { level: "warning", text: "interrupted".into() },
-            Report::TurnEnd { reason: "normal" | "continue" } => return None,
+            Report::TurnEnd { reason: "normal" | "continue" | "steered" } => return None,
             Report::TurnEnd { reason } => {
                 Self::Notice { level: "warning", text: format!("the turn ended: {reason}").into() }
             }
