@@ -10,8 +10,8 @@ use ratatui::backend::CrosstermBackend;
 use ratatui::crossterm::cursor::Show;
 use ratatui::crossterm::event::{self, DisableBracketedPaste, EnableBracketedPaste, Event};
 use ratatui::crossterm::terminal::{
-    BeginSynchronizedUpdate, EndSynchronizedUpdate, EnterAlternateScreen, LeaveAlternateScreen, disable_raw_mode,
-    enable_raw_mode,
+    BeginSynchronizedUpdate, Clear, ClearType, EndSynchronizedUpdate, EnterAlternateScreen, LeaveAlternateScreen,
+    disable_raw_mode, enable_raw_mode,
 };
 use ratatui::crossterm::{execute, queue};
 use rustix::process::{Signal as Posix, getpid, getsid, kill_current_process_group};
@@ -34,16 +34,15 @@ impl Screen {
     fn take() -> io::Result<Self> {
         give_back_on_panic();
         take()?;
-        let out = BufWriter::with_capacity(64 * 1024, io::stdout());
-        let made = Terminal::new(CrosstermBackend::new(out));
-        Ok(Self { terminal: made.inspect_err(|_| give_back())? })
+        Ok(Self { terminal: blank().inspect_err(|_| give_back())? })
     }
 
     /// Takes it once more, after somebody else had it.
     fn take_again(&mut self) -> io::Result<()> {
         give_back();
         take()?;
-        self.terminal.clear()
+        self.terminal = blank()?;
+        Ok(())
     }
 
     fn draw(&mut self, view: &mut View) -> io::Result<()> {
@@ -54,6 +53,12 @@ impl Screen {
         self.terminal.draw(|frame| draw(view, frame))?;
         execute!(self.terminal.backend_mut(), EndSynchronizedUpdate)
     }
+}
+
+/// A screen on which nothing is drawn yet. Nothing is asked of the terminal, which might not answer.
+fn blank() -> io::Result<Terminal<CrosstermBackend<BufWriter<Stdout>>>> {
+    execute!(io::stdout(), Clear(ClearType::All))?;
+    Terminal::new(CrosstermBackend::new(BufWriter::with_capacity(64 * 1024, io::stdout())))
 }
 
 impl Drop for Screen {

@@ -4,6 +4,7 @@
 
 mod agent;
 mod answers;
+mod chat;
 mod check;
 mod cookbook;
 mod demo;
