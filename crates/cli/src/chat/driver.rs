@@ -5,6 +5,7 @@ use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::sync_channel;
 use std::time::{Duration, Instant};
 
 use gatehook_agent::report::{Report, Watches};
@@ -75,11 +76,14 @@ pub(crate) fn run(args: &ChatArgs, printer: &mut Printer) -> Result<Exit, Failur
     let ready = Arc::new(agent::ready(&args.agent, audience, printer)?);
     let facts = facts::facts(&ready, &env, &workspace, rules_file.as_deref());
     let (commands, heard) = channel(COMMANDS);
+    let (listens, heard_of) = sync_channel(1);
     let led = {
         let (ready, inbox) = (ready.clone(), inbox.clone());
         let work = move || {
             let ended = agent::alone(async {
                 listen(inbox.clone(), meets)?;
+                // Who waits for this waits for nothing else.
+                let _ = listens.send(());
                 session::serve(&ready, facts, heard, inbox.clone()).await
             });
             let ended = ended.and_then(|ended| ended);
@@ -92,6 +96,8 @@ pub(crate) fn run(args: &ChatArgs, printer: &mut Printer) -> Result<Exit, Failur
     if let Some(prompt) = args.prompt.clone() {
         outside.command(Command::Prompt(prompt));
     }
+    // From here on a signal is heard, and the terminal can be taken. Where none can be heard the session says why.
+    let _ = heard_of.recv();
     let end = match meets {
         Meets::Screen => {
             let theme = Theme { colour: colour(&std::io::stdout()) };

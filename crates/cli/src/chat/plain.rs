@@ -267,9 +267,7 @@ impl Plain {
             Report::Notice { level, text } => format!("{level}: {text}"),
             Report::Compaction { source, .. } => format!("≡ the conversation was compacted ({source})"),
             Report::AgentSwitch { from, to, .. } => format!("→ {from} to {to}"),
-            Report::TurnEnd { reason } if !matches!(reason, "normal" | "continue" | "steered") => {
-                format!("! the turn ended: {reason}")
-            }
+            Report::TurnEnd { reason: "canceled" } => "! interrupted".to_owned(),
             _ => return Vec::new(),
         };
         let mut said = self.end_line();

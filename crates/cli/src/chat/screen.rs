@@ -14,6 +14,7 @@ use ratatui::crossterm::terminal::{
     disable_raw_mode, enable_raw_mode,
 };
 use ratatui::crossterm::{execute, queue};
+use ratatui::layout::Position;
 use rustix::process::{Signal as Posix, getpid, getsid, kill_current_process_group};
 
 use super::view::{Effect, View, draw};
@@ -43,6 +44,12 @@ impl Screen {
         take()?;
         self.terminal = blank()?;
         Ok(())
+    }
+
+    /// Forgets what is drawn: a terminal that shrank and grew again has lost some of it, whatever its size is now.
+    fn resized(&mut self) -> io::Result<()> {
+        let size = self.terminal.size()?;
+        self.terminal.resize((Position::ORIGIN, size).into())
     }
 
     fn draw(&mut self, view: &mut View) -> io::Result<()> {
@@ -138,6 +145,10 @@ pub(crate) fn run(mut view: View, inbox: &Arc<Inbox>, outside: &mut dyn Outside)
             let effects = match happening {
                 Happening::Signal(Signal::End | Signal::Interrupt) => return Ok(End::Stopped),
                 Happening::Lost(why) => return Err(io::Error::other(format!("the keyboard cannot be read: {why}"))),
+                Happening::Resized => {
+                    screen.resized()?;
+                    Vec::new()
+                }
                 Happening::Signal(Signal::Stop) => vec![Effect::Suspend],
                 Happening::Signal(Signal::Continue) => vec![Effect::Redraw],
                 happening => view.fold(happening, began.elapsed()),

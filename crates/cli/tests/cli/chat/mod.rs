@@ -151,7 +151,8 @@ fn every_size_is_drawn() {
 #[test]
 fn a_signal_gives_the_terminal_back() {
     for signal in [Signal::TERM, Signal::HUP, Signal::INT] {
-        let mut terminal = start(&home(&[text("unsaid")]));
+        let home = home(&[text("unsaid")]);
+        let mut terminal = start(&home);
         assert!(terminal.screen().alternate_screen() && terminal.screen().bracketed_paste());
         terminal.signals(signal);
         assert_eq!(terminal.ends(), 130, "{signal:?}: {}", terminal.seen());
@@ -217,7 +218,9 @@ fn without_colour_there_is_none() {
     for (no_colour, expected) in [(None, true), (Some("1"), false)] {
         let home = home(&[text("# Title\n\n`code`")]);
         let mut command = chat(&home, &[]);
-        no_colour.into_iter().for_each(|value| drop(command.env("NO_COLOR", value)));
+        if let Some(value) = no_colour {
+            command.env("NO_COLOR", value);
+        }
         let mut terminal = Terminal::start(&command, SIZE);
         terminal.sees("Ask for something");
         terminal.types("go\r");
