@@ -5,15 +5,19 @@
 //! - [`agents`]: who works.
 //! - [`approval`]: whether a call runs.
 //! - [`conversation`]: what a session is, out of what was kept of it. [`export`]: the same for others to read.
+//! - [`mcp`]: tools of MCP servers.
 //! - [`model`]: one question to a model, with the hooks of the wire around it.
 //! - [`report`]: what whoever looks on is told.
+//! - [`team`]: the agents as files define them.
 //! - [`tools`]: what a model may call.
 
 pub mod agents;
 pub mod approval;
 pub mod conversation;
 pub mod export;
+pub mod mcp;
 pub mod model;
 pub mod report;
 pub mod session;
+pub mod team;
 pub mod tools;

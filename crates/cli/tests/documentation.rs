@@ -15,6 +15,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use gatehook_agent::session::MOMENTS;
+use gatehook_agent::team::fields as agents;
 use gatehook_dialects::{ollama_cli, ollm};
 use gatehook_engine::builtins::{BUILTINS, Builtin};
 use gatehook_engine::config::fields::{
@@ -68,6 +69,7 @@ fn shape(shape: Shape) -> String {
         Shape::Age => "length of time, or days as in `7d`".to_owned(),
         Shape::Word(words) => codes(words),
         Shape::Texts => "list of texts".to_owned(),
+        Shape::TextOrTexts => "text, or a list of texts".to_owned(),
         Shape::TextMap => "names and texts".to_owned(),
         Shape::PatternMap => "fields and patterns".to_owned(),
         Shape::SecretMap => "names and texts, or `{file: PATH}`".to_owned(),
@@ -201,7 +203,7 @@ fn the_configuration_page_shows_the_tables() {
     let path = docs("configuration.md");
     let mut text = std::fs::read_to_string(&path).unwrap();
     let conditions = format!("{} and `tool_input.NAME`.\n", codes(CONDITIONS));
-    let file: Vec<Field> = settings::FILE.iter().chain(FILE).copied().collect();
+    let file: Vec<Field> = settings::FILE.iter().chain(agents::FILE).chain(FILE).copied().collect();
     for (name, part) in [
         ("environment", variables(environment::serve())),
         ("places", places()),
@@ -214,6 +216,12 @@ fn the_configuration_page_shows_the_tables() {
         ("limits", fields(settings::LIMITS)),
         ("streams", fields(settings::STREAMS)),
         ("traces", fields(TRACES)),
+        ("agent", fields(agents::AGENT)),
+        ("agents", fields(agents::AGENTS)),
+        ("toolset", fields(agents::TOOLSET)),
+        ("remote", fields(agents::REMOTE)),
+        ("server", fields(agents::SERVER)),
+        ("permissions", fields(agents::PERMISSIONS)),
         ("defaults", fields(DEFAULTS)),
         ("group", fields(GROUP)),
         ("hook", fields(HOOK)),

@@ -63,7 +63,8 @@ impl Session {
             withholds: self.withholds(),
             said: Mutex::default(),
         };
-        let ask = Ask { messages, tools, guard: self.cast.guard.as_ref(), session_id: &self.id, says: &telling, cancel };
+        let ask =
+            Ask { messages, tools, guard: self.cast.guard.as_ref(), session_id: &self.id, says: &telling, cancel };
         let asked = Box::pin(self.cast.agent.model.ask(&ask)).await;
         let said = telling.said.into_inner().unwrap_or_else(PoisonError::into_inner);
         if let Some(error) = said.lost {

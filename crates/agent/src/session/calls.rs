@@ -238,12 +238,7 @@ impl Session {
     }
 
     /// A call that was not run: what the model is told passes the hooks that see all it is told.
-    async fn refused(
-        &self,
-        call: &ToolUse,
-        reason: &str,
-        cancel: &CancellationToken,
-    ) -> Result<Outcome, JournalError> {
+    async fn refused(&self, call: &ToolUse, reason: &str, cancel: &CancellationToken) -> Result<Outcome, JournalError> {
         let id = call.id.clone().unwrap_or_default();
         let mut reason = reason.to_owned();
         gatehook_scan::redact_in_place(&mut reason);

@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use gatehook_engine::Executor;
-use gatehook_engine::events::{Recorder, Trace};
+use gatehook_engine::events::{Input, Recorder, Trace};
 use gatehook_guard::Guard;
 
 use super::Setup;
@@ -23,7 +23,7 @@ pub(super) struct Cast {
 
 impl Cast {
     /// The agent with what the person has allowed in this session so far.
-    pub(super) fn new(agent: Arc<Agent>, setup: &Setup, mode: Option<SafetyMode>, rules: Rules) -> Self {
+    pub(super) fn new(agent: Arc<Agent>, setup: &Setup, mode: Option<SafetyMode>, rules: Rules, about: Input) -> Self {
         let told = Told { watcher: setup.watcher.clone(), recorder: setup.recorder.clone() };
         let executor = agent.executor.clone().recorded(Arc::new(told));
         let approvals = Approvals::new(executor.clone(), agent.rules.clone());
@@ -33,7 +33,7 @@ impl Cast {
         };
         approvals.set_mode(mode);
         approvals.set_session_rules(rules);
-        Self { guard: Guard::of_agent(executor.clone()).map(Arc::new), agent, executor, approvals }
+        Self { guard: Guard::of_agent(executor.clone(), about).map(Arc::new), agent, executor, approvals }
     }
 
     /// The tool of this name.

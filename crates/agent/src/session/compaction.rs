@@ -136,7 +136,8 @@ impl Session {
             "" => self.summary(kept, &extra, cancel).await?.into(),
             given => given.into(),
         };
-        self.keep(vec![Entry::Compacted { summary: summary.clone(), kept: kept as u64, source: source.into() }]).await?;
+        self.keep(vec![Entry::Compacted { summary: summary.clone(), kept: kept as u64, source: source.into() }])
+            .await?;
         self.tell(Report::Compaction { source: source.into(), summary: summary.clone() });
         let compacted = |input: &mut Input| {
             sized(input);
@@ -181,7 +182,8 @@ impl Session {
 /// A guess.
 fn tokens(messages: &[Message]) -> u64 {
     let size = |message: &Message| {
-        let calls = message.tool_calls.iter().flatten().map(|call| call.function.arguments.len() + call.function.name.len());
+        let calls =
+            message.tool_calls.iter().flatten().map(|call| call.function.arguments.len() + call.function.name.len());
         message.content.as_deref().map_or(0, str::len) + calls.sum::<usize>() + 4 * TOKEN
     };
     (messages.iter().map(size).sum::<usize>() / TOKEN) as u64

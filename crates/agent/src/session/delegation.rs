@@ -135,7 +135,10 @@ impl Session {
             return (ToolOutput::text(text), Some(agent));
         }
         let Some(prompt) = text("prompt").or(text("task")) else {
-            return (ToolOutput::error(ToolErrorKind::InvalidInput, "`prompt` is missing: say what is to be done."), None);
+            return (
+                ToolOutput::error(ToolErrorKind::InvalidInput, "`prompt` is missing: say what is to be done."),
+                None,
+            );
         };
         if managed == Managed::Transfer {
             self.switched(&self.cast.agent, &agent, "transfer_task", cancel).await;
@@ -196,7 +199,8 @@ impl Session {
         let approvals = &self.cast.approvals;
         let setup = Setup { watcher: Arc::new(watcher), mode: approvals.mode(), ..(*self.setup).clone() };
         let beginning = Beginning { id: id.clone(), source: "startup", conversation: Conversation::default() };
-        let child = Session::with_parent(Arc::new(setup), beginning, Some(self.id.clone()), self.depth + 1, Some(agent));
+        let child =
+            Session::with_parent(Arc::new(setup), beginning, Some(self.id.clone()), self.depth + 1, Some(agent));
         let mut child = child.await.map_err(|error| format!("The subagent's session cannot be kept: {error}"))?;
         child.cast.approvals.set_session_rules(approvals.session_rules());
         child.contexts.run = context.to_owned();

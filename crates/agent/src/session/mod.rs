@@ -128,7 +128,8 @@ impl Session {
             Some(name) => SafetyMode::from_name(name),
             None => setup.mode,
         };
-        let cast = Cast::new(agent, &setup, mode, rules(&conversation));
+        let about = raise::about(&setup, &id, started, &agent);
+        let cast = Cast::new(agent, &setup, mode, rules(&conversation), about);
         let (contexts, inbox, since) = (Contexts::default(), Inbox::default(), Instant::now());
         let begun = false;
         let scene = Scene { session_id: id.clone(), ..setup.scene.clone() };
@@ -214,7 +215,8 @@ impl Session {
 
     fn cast_as(&mut self, agent: Arc<crate::agents::Agent>) {
         let approvals = &self.cast.approvals;
-        self.cast = Cast::new(agent, &self.setup, approvals.mode(), approvals.session_rules());
+        let about = raise::about(&self.setup, &self.id, self.started, &agent);
+        self.cast = Cast::new(agent, &self.setup, approvals.mode(), approvals.session_rules(), about);
     }
 
     /// Keeps entries, and then holds them true.
@@ -254,6 +256,3 @@ impl std::fmt::Debug for Session {
         f.debug_struct("Session").field("id", &self.id).field("agent", &self.cast.agent).finish_non_exhaustive()
     }
 }
-
-#[cfg(test)]
-mod tests;

@@ -1,13 +1,15 @@
 //! Raising events: what hooks are told of a session, and what the person is told of trouble.
 
 use std::sync::Arc;
+use std::time::SystemTime;
 
 use gatehook_engine::events::{Entry, Event, Input, Message, Verdict};
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
-use super::Session;
 use super::end::End;
+use super::{Session, Setup};
+use crate::agents::Agent;
 use crate::report::Report;
 
 /// How many messages hooks are shown that are told of a conversation as a whole.
@@ -16,21 +18,7 @@ const SHOWN: usize = 50;
 impl Session {
     /// What hooks of every event are told.
     pub(super) fn about(&self) -> Input {
-        let model = &self.cast.agent.model;
-        Input {
-            session_id: Some(self.id.clone()),
-            cwd: Some(self.setup.scene.workspace.to_string_lossy().into()),
-            agent_name: Some(self.cast.agent.name.clone()),
-            model_id: Some(model.id().clone()),
-            provider: Some(model.provider().into()),
-            transcript_path: self.transcript(),
-            session_started_at: Some(stamp(self.started)),
-            ..(*self.setup.about).clone()
-        }
-    }
-
-    fn transcript(&self) -> Option<Arc<str>> {
-        self.setup.journal.transcript(&self.id).map(|path| path.to_string_lossy().into())
+        about(&self.setup, &self.id, self.started, &self.cast.agent)
     }
 
     /// Raises an event with the hooks of the agent at work.
@@ -88,6 +76,16 @@ impl Session {
     }
 }
 
-fn stamp(time: std::time::SystemTime) -> Arc<str> {
-    gatehook_engine::time::rfc3339(time).into()
+/// What hooks of every event are told.
+pub(super) fn about(setup: &Setup, id: &Arc<str>, started: SystemTime, agent: &Agent) -> Input {
+    Input {
+        session_id: Some(id.clone()),
+        cwd: Some(setup.scene.workspace.to_string_lossy().into()),
+        agent_name: Some(agent.name.clone()),
+        model_id: Some(agent.model.id().clone()),
+        provider: Some(agent.model.provider().into()),
+        transcript_path: setup.journal.transcript(id).map(|path| path.to_string_lossy().into()),
+        session_started_at: Some(gatehook_engine::time::rfc3339(started).into()),
+        ..(*setup.about).clone()
+    }
 }

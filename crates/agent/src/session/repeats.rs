@@ -29,7 +29,8 @@ impl Repeats {
 /// A call without its identity; arguments by their meaning, where they have one.
 fn canonical(call: &ToolCall) -> (String, String) {
     let written = &*call.function.arguments;
-    let arguments = serde_json::from_str::<Value>(written).map_or_else(|_| written.to_owned(), |value| value.to_string());
+    let arguments =
+        serde_json::from_str::<Value>(written).map_or_else(|_| written.to_owned(), |value| value.to_string());
     (call.function.name.to_string(), arguments)
 }
 

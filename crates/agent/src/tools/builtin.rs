@@ -18,6 +18,7 @@ use super::todo::Todo;
 use super::write::Write;
 use super::{Tool, ToolSpec};
 use crate::approval;
+use crate::team::Defaults;
 
 /// How long reading or writing one file may take.
 pub(super) const FILE_WORK: Duration = Duration::from_secs(30);
@@ -47,22 +48,16 @@ pub enum Sandboxing {
     Off,
     /// Where the kernel has it, as far as it has it.
     Auto,
-    /// Always: without it no process is started.
+    /// Always, and whole: without it no process is started.
     Required,
 }
 
-const SANDBOXING: [(Sandboxing, &str); 3] =
-    [(Sandboxing::Off, "off"), (Sandboxing::Auto, "auto"), (Sandboxing::Required, "required")];
-
-impl Sandboxing {
-    /// As in `auto`.
-    pub fn name(self) -> &'static str {
-        SANDBOXING.iter().find(|(known, _)| *known == self).map_or("", |(_, name)| name)
-    }
-
-    /// The one of this name.
-    pub fn from_name(name: &str) -> Option<Self> {
-        SANDBOXING.iter().find(|(_, known)| *known == name).map(|(known, _)| *known)
+impl From<&Defaults> for ToolSettings {
+    fn from(said: &Defaults) -> Self {
+        Self {
+            sandbox: if said.sandbox == Some(false) { Sandboxing::Off } else { Sandboxing::Auto },
+            reach: if said.private_addresses == Some(true) { Reach::Any } else { Reach::Public },
+        }
     }
 }
 

@@ -68,9 +68,16 @@ impl Fetch {
 
     async fn fetch(&self, given: &Arguments) -> Tried<ToolOutput> {
         let mut url = address(&given.url, None)?;
+        let raw = given.raw.unwrap_or(false);
+        let offset = given.offset.map_or(0, |count| usize::try_from(count.0).unwrap_or(usize::MAX));
         for _ in 0..=REDIRECTS {
             let response = self.ask(&url).await?;
-            let Some(location) = redirect(&response) else { return Page::read(url, response).await?.told(given) };
+            let Some(location) = redirect(&response) else {
+                let page = Page::read(url, response).await?;
+                // To read some MiB takes more than a moment.
+                let told = tokio::task::spawn_blocking(move || page.told(raw, offset)).await;
+                return told.unwrap_or_else(|_| Err(Refused::new(ToolErrorKind::Other, "the page cannot be read")));
+            };
             url = address(&location, Some(&url))?;
         }
         Err(Refused::new(ToolErrorKind::Network, format!("it leads on and on: more than {REDIRECTS} redirects")))
@@ -178,7 +185,7 @@ impl Page {
         Ok(Self { url, status: head.status, content_type, encoding, body, is_cut })
     }
 
-    fn told(self, given: &Arguments) -> Tried<ToolOutput> {
+    fn told(self, raw: bool, offset: usize) -> Tried<ToolOutput> {
         let error = match self.status.as_u16() {
             ..=399 => None,
             401 | 403 => Some(ToolErrorKind::Permission),
@@ -187,11 +194,8 @@ impl Page {
             _ => Some(ToolErrorKind::Other),
         };
         let mut text = format!("{} {}\n", self.status.as_u16(), self.url);
-        match self.text(given.raw.unwrap_or(false)) {
-            Ok(page) => {
-                let offset = given.offset.map_or(0, |count| usize::try_from(count.0).unwrap_or(usize::MAX));
-                text.push_str(&part(&page, offset, self.is_cut)?);
-            }
+        match self.text(raw) {
+            Ok(page) => text.push_str(&part(&page, offset, self.is_cut)?),
             Err(why) => text.push_str(&why),
         }
         Ok(ToolOutput { text, error, ..ToolOutput::default() })

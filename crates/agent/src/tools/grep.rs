@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 use std::io::{BufRead, BufReader};
 
+use gatehook_engine::builtins::protect_files;
 use regex::bytes::{Regex, RegexBuilder};
 use rustix::fs::FileType;
 use serde::Deserialize;
@@ -95,7 +96,7 @@ fn grep(workspace: &Workspace, given: &Arguments, stop: &Stop) -> Tried<ToolOutp
     let mut cut = None;
     match workspace.find(given.path.as_deref().unwrap_or("."))? {
         Found::File(opened) => {
-            search.file(&opened, &workspace.shown(&opened.path))?;
+            search.file(&opened, &workspace.shown(&opened.path), true)?;
         }
         Found::Folder(folder) => {
             let start = folder.path();
@@ -107,7 +108,7 @@ fn grep(workspace: &Workspace, given: &Arguments, stop: &Stop) -> Tried<ToolOutp
                     return Go::On;
                 }
                 let Some(opened) = entry.open() else { return Go::On };
-                match search.file(&opened, &workspace.shown(entry.path)) {
+                match search.file(&opened, &workspace.shown(entry.path), false) {
                     Ok(()) if search.is_full() => Go::Stop,
                     Ok(()) => Go::On,
                     Err(refused) if refused.kind == ToolErrorKind::Other => Go::On,
@@ -137,6 +138,8 @@ struct Search<'a> {
     limit: usize,
     text: String,
     found: usize,
+    /// Files that a folder's search passed over, though lines of them fit.
+    protected: usize,
 }
 
 impl<'a> Search<'a> {
@@ -155,15 +158,23 @@ impl<'a> Search<'a> {
         let context = given.context.map_or(0, |count| count.0.min(CONTEXT));
         let limit = count(given.limit, MATCHES as u64).max(1);
         let size = |count: u64| usize::try_from(count).unwrap_or(usize::MAX);
-        Ok(Self { regex, stop, context: size(context), limit: size(limit), text: String::new(), found: 0 })
+        Ok(Self {
+            regex,
+            stop,
+            context: size(context),
+            limit: size(limit),
+            text: String::new(),
+            found: 0,
+            protected: 0,
+        })
     }
 
     fn is_full(&self) -> bool {
         self.found >= self.limit || self.text.len() >= BYTES
     }
 
-    /// Searches one file.
-    fn file(&mut self, opened: &Opened, name: &str) -> Tried<()> {
+    /// Searches one file. One that `protect_files` keeps from being named is shown only if it was named.
+    fn file(&mut self, opened: &Opened, name: &str, is_named: bool) -> Tried<()> {
         let mut reader = BufReader::with_capacity(64 << 10, Stopped { from: &opened.file, stop: self.stop });
         let start = reader.fill_buf().map_err(|error| self.stop.broken(name, &error))?;
         if content::binary(start).is_some() {
@@ -178,6 +189,10 @@ impl<'a> Search<'a> {
             number += 1;
             let at = if self.is_full() { None } else { self.regex.find(&line) };
             if let Some(at) = at {
+                if shown.is_none() && !is_named && protect_files::is_protected(&opened.path) {
+                    self.protected += 1;
+                    return Ok(());
+                }
                 if shown.is_none() {
                     self.text.push_str(&format!("{name}\n"));
                 }
@@ -211,6 +226,9 @@ impl<'a> Search<'a> {
         let mut text = self.text;
         if self.found == 0 {
             text.push_str("(no line fits)\n");
+        }
+        if self.protected > 0 {
+            text.push_str(&format!("({} protected files were passed over)\n", self.protected));
         }
         if is_full {
             text.push_str("(there may be more: narrow the pattern, the path or `include`)\n");

@@ -1,7 +1,7 @@
 //! What a model may call: the agent's own tools, and those of MCP servers.
 //!
 //! A [`Tool`] says what it is ([`ToolSpec`]) and does one call at a time. Whether it may is not its question:
-//! [`approval`](crate::approval) settles that before.
+//! [`approval`] settles that before.
 
 mod arguments;
 mod aside;

@@ -95,10 +95,7 @@ impl Part {
         let mut lines = Lines::new(reader);
         let (mut line, mut text, mut number) = (Vec::new(), String::new(), 0_u64);
         let (mut has_returns, mut is_lossy, mut next) = (false, false, None);
-        loop {
-            let Some(found) = lines.next(&mut line, WIDTH).map_err(|error| stop.broken(&self.name, &error))? else {
-                break;
-            };
+        while let Some(found) = lines.next(&mut line, WIDTH).map_err(|error| stop.broken(&self.name, &error))? {
             number += 1;
             if number < self.first {
                 continue;

@@ -120,6 +120,7 @@ fn every_tool_is_in_one_toolset() {
         let set = toolset(tool.category.as_deref().unwrap()).unwrap();
         assert!(set.contains(&&*tool.name), "{tool:?}");
     }
+    assert!(crate::team::fields::BUILTIN.into_iter().eq(toolsets()), "the configuration names the same");
     assert_eq!(toolset("mcp"), None);
 }
 
@@ -141,11 +142,12 @@ async fn every_argument_that_a_tool_names_is_one_that_it_takes() {
 }
 
 #[test]
-fn settings_have_names() {
-    for sandboxing in [Sandboxing::Off, Sandboxing::Auto, Sandboxing::Required] {
-        assert_eq!(Sandboxing::from_name(sandboxing.name()), Some(sandboxing));
-    }
-    assert_eq!(Sandboxing::from_name("on"), None);
+fn the_configuration_opens_what_is_closed() {
+    let said = |sandbox, private_addresses| crate::team::Defaults { sandbox, private_addresses, ..Default::default() };
+    assert_eq!(ToolSettings::from(&said(None, None)), ToolSettings::default());
+    assert_eq!(ToolSettings::from(&said(Some(true), Some(false))), ToolSettings::default());
+    let open = ToolSettings { sandbox: Sandboxing::Off, reach: gatehook_engine::client::Reach::Any };
+    assert_eq!(ToolSettings::from(&said(Some(false), Some(true))), open);
 }
 
 #[tokio::test]
@@ -270,6 +272,35 @@ async fn lines_are_found_with_what_stands_around_them() {
     stage.write("wide", format!("{}needle{}", "ä".repeat(5000), "b".repeat(5000)));
     let wide = stage.done("grep", json!({"pattern": "needle", "path": "wide"})).await;
     assert!(wide.contains("needle") && wide.len() < 1000, "{wide}");
+}
+
+#[tokio::test]
+async fn a_folders_search_passes_over_what_is_protected() {
+    let stage = Stage::new();
+    stage.write("certs/server.pem", "needle\n");
+    stage.write("certs/other.pem", "nothing\n");
+    stage.write("a.txt", "needle\n");
+    let found = stage.done("grep", json!({"pattern": "needle"})).await;
+    assert_eq!(found, "a.txt\n     1: needle\n(1 protected files were passed over)\n");
+    // Whether it may be named is what `protect_files` is asked.
+    assert!(stage.done("grep", json!({"pattern": "needle", "path": "certs/server.pem"})).await.contains("1: needle"));
+}
+
+#[test]
+fn the_documentation_names_every_tool() {
+    let page = include_str!("../../../../docs/agent.md");
+    for tool in builtin_tools(&ToolSettings::default()) {
+        let approval::Tool { name, category, read_only, destructive, .. } = &tool.spec().tool;
+        let effect = if *read_only {
+            "reads"
+        } else if *destructive {
+            "destructive"
+        } else {
+            "changes"
+        };
+        let row = format!("| `{name}` | `{}` | {effect} |", category.as_deref().unwrap());
+        assert!(page.contains(&row), "docs/agent.md has no row `{row}`");
+    }
 }
 
 #[tokio::test]

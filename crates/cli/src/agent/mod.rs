@@ -2,23 +2,22 @@
 //!
 //! `headless`: what `run` prints. `leading`: signals, and the end of all that a session started.
 
+mod agents;
 pub(crate) mod headless;
 mod kept;
 mod leading;
 pub(crate) mod remembered;
 
-use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::sync::Arc;
 
-use gatehook_agent::agents::{Agent, Agents};
-use gatehook_agent::approval::{Rule, Rules, SafetyMode, StandingRules};
-use gatehook_agent::model::{Model, Replay};
+use gatehook_agent::approval::SafetyMode;
 use gatehook_agent::report::Watches;
 use gatehook_agent::session::{Beginning, Person, Session, Setup};
-use gatehook_agent::tools::{Scene, ToolSettings, builtin_tools};
-use gatehook_engine::{HookDefinition, HookGroup};
+use gatehook_agent::team::Team;
+use gatehook_agent::tools::Scene;
+use gatehook_events::Input;
 use gatehook_events::journal::{Forgets, Journal};
-use gatehook_events::{Event, Input};
 use gatehook_store::Sessions;
 
 use crate::args::AgentArgs;
@@ -32,12 +31,10 @@ use crate::sessions;
 
 pub(crate) use leading::{alone, lead};
 
+use self::agents::Making;
+
 /// How full the model's window may be.
 const COMPACT_AT: f64 = 0.9;
-
-/// What a model is told that nobody else gives an instruction.
-const INSTRUCTION: &str = "You are an agent that works in the user's folder with the tools you are given. Look before you \
-change anything, do what was asked and no more, and say in a few words what you did.";
 
 /// An agent that can begin.
 pub(crate) struct Ready {
@@ -55,29 +52,13 @@ pub(crate) struct Audience {
 /// Reads the configuration, and puts an agent together.
 pub(crate) fn ready(args: &AgentArgs, audience: Audience, printer: &mut Printer) -> Result<Ready, Failure> {
     let env = policy::environment();
-    let mut reading = Reading::of(&[], "native", &env)?;
-    reading.also(args.config.as_deref());
-    let policy = reading.policy()?;
+    let policy = Reading::of_agents(&[], args.config.as_deref(), "native", &env)?.policy()?;
     list::waiting(&policy).into_iter().for_each(|note| printer.note(&note));
     let recording = Recording::of_agent(policy.traces(), &env);
-    let executor = policy.agent_executor(&env, own_hooks())?;
-    let model = model(args)?;
-    let workspace = std::env::current_dir()?.canonicalize()?;
-    let mut rules = standing(args)?;
-    rules.user.allow.extend(remembered(&env, &workspace)?);
-    let root = Agent {
-        name: "root".into(),
-        description: "".into(),
-        instruction: INSTRUCTION.into(),
-        model: Arc::new(model),
-        tools: builtin_tools(&ToolSettings::default()),
-        sub_agents: Vec::new(),
-        handoffs: Vec::new(),
-        executor,
-        rules,
-        max_iterations: args.max_iterations,
-    };
+    let team = policy.team()?;
+    let agents = Making { args, policy: &policy, env: &env, team: &team }.agents()?;
     let user = ["USER", "LOGNAME"].iter().find_map(|name| env.get(*name)).map(String::as_str).map(str::to_owned);
+    let workspace = std::env::current_dir()?.canonicalize()?;
     let beginning = kept::beginning(args, &env, &workspace)?;
     let journal: Arc<dyn Journal> = match sessions::path(&env) {
         Some(path) => Arc::new(Sessions::new(path)),
@@ -86,19 +67,23 @@ pub(crate) fn ready(args: &AgentArgs, audience: Audience, printer: &mut Printer)
             Arc::new(Forgets)
         }
     };
-    let scene =
-        Scene { session_id: "".into(), workspace: workspace.into(), allowed: folders(args)?, env: Arc::new(env) };
+    let scene = Scene {
+        session_id: "".into(),
+        workspace: workspace.into(),
+        allowed: folders(args, &team)?,
+        env: Arc::new(env),
+    };
     let setup = Setup {
-        agents: Agents::new(root, Vec::new()),
+        agents,
         scene,
-        mode: mode(args)?,
+        mode: mode(args)?.or(team.root().and_then(|root| root.mode)).or(team.defaults.mode),
         person: audience.person,
         watcher: audience.watcher,
         journal,
         recorder: recording.recorder(),
         standing: "".into(),
         about: Arc::new(Input { user: user.map(Into::into), ..Input::default() }),
-        compact_at: COMPACT_AT,
+        compact_at: team.defaults.compaction_threshold.unwrap_or(COMPACT_AT),
     };
     Ok(Ready { setup, beginning, recording })
 }
@@ -137,12 +122,6 @@ impl Ready {
     }
 }
 
-/// Hooks that every agent has: its tools do not touch keys, nor what guards them.
-fn own_hooks() -> Vec<HookGroup> {
-    let hooks = vec![HookDefinition::builtin("protect_files", &[])];
-    vec![HookGroup { event: Event::ToolGuard, matcher: String::new(), hooks }]
-}
-
 fn mode(args: &AgentArgs) -> Result<Option<SafetyMode>, Failure> {
     let Some(name) = &args.mode else { return Ok(None) };
     let names = ["strict", "balanced", "restricted", "autonomous"];
@@ -154,38 +133,11 @@ fn mode(args: &AgentArgs) -> Result<Option<SafetyMode>, Failure> {
     SafetyMode::from_name(name).map(Some).ok_or_else(unknown)
 }
 
-/// What the command line permits stands as the user's own rules.
-fn standing(args: &AgentArgs) -> Result<StandingRules, Failure> {
-    let read = |rules: &[String]| -> Result<Vec<Rule>, Failure> {
-        let rule = |text: &String| text.parse::<Rule>().map_err(|error| Failure::usage(error.to_string(), None));
-        rules.iter().map(rule).collect()
-    };
-    let user = Rules { allow: read(&args.allow)?, deny: read(&args.deny)?, ..Rules::default() };
-    Ok(StandingRules { user, ..StandingRules::default() })
-}
-
-/// What the person took for good in this workspace.
-fn remembered(env: &BTreeMap<String, String>, workspace: &std::path::Path) -> Result<Vec<Rule>, Failure> {
-    let Some(path) = remembered::path(env) else { return Ok(Vec::new()) };
-    remembered::read(&path, workspace).map_err(|error| {
-        let help = format!("mend {}, or remove it", path.display());
-        Failure::new(Exit::Configuration, format!("remembered permissions cannot be read: {error}"), Some(help))
-    })
-}
-
-fn folders(args: &AgentArgs) -> Result<Arc<[std::path::PathBuf]>, Failure> {
-    let folder = |path: &std::path::PathBuf| {
-        let told = |error| Failure::usage(format!("--add-dir {}: {error}", path.display()), None);
+/// Folders beside the workspace: of the configuration, and of the command line.
+fn folders(args: &AgentArgs, team: &Team) -> Result<Arc<[PathBuf]>, Failure> {
+    let folder = |path: &PathBuf| {
+        let told = |error| Failure::usage(format!("the folder {} cannot be used: {error}", path.display()), None);
         path.canonicalize().map_err(told)
     };
-    args.add_dir.iter().map(folder).collect()
-}
-
-/// The model that the command line names, or the answers in a file.
-fn model(args: &AgentArgs) -> Result<Model, Failure> {
-    let Some(path) = &args.replay else {
-        return Err(Failure::usage("no model", None));
-    };
-    let replay = Replay::open(path).map_err(|error| Failure::usage(error.to_string(), None))?;
-    Ok(Model::replay(replay))
+    team.defaults.folders.iter().flatten().chain(&args.add_dir).map(folder).collect()
 }

@@ -9,6 +9,8 @@ use gatehook_agent::approval::Rule;
 use gatehook_engine::trust::atomic::{self, Lock};
 use serde::{Deserialize, Serialize};
 
+use crate::exit::Exit;
+use crate::failure::Failure;
 use crate::places::home;
 
 /// Bytes of the file at most.
@@ -28,6 +30,16 @@ struct Allowed {
 /// Where rules are remembered; `None` where nobody says where configuration is.
 pub(crate) fn path(env: &BTreeMap<String, String>) -> Option<PathBuf> {
     home(env, "XDG_CONFIG_HOME", ".config").map(|folder| folder.join("gatehook/permissions.json"))
+}
+
+/// What the person took for good in the folder that the process works in.
+pub(crate) fn here(env: &BTreeMap<String, String>) -> Result<Vec<Rule>, Failure> {
+    let Some(path) = path(env) else { return Ok(Vec::new()) };
+    let workspace = std::env::current_dir()?.canonicalize()?;
+    read(&path, &workspace).map_err(|error| {
+        let help = format!("mend {}, or remove it", path.display());
+        Failure::new(Exit::Configuration, format!("remembered permissions cannot be read: {error}"), Some(help))
+    })
 }
 
 /// The rules of a workspace.

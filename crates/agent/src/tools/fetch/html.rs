@@ -101,6 +101,9 @@ const ENTITIES: &[(&str, char)] = &[
 /// Bytes of a name between `&` and `;`.
 const ENTITY: usize = 10;
 
+/// Bytes of text: addresses that are made whole may be many times as long as they were.
+const LONGEST: usize = 8 << 20;
+
 /// The text of a page at `base`. Links stand behind their text, headings behind `#`, items behind `-`.
 pub(super) fn text(html: &str, base: &Url) -> String {
     let mut writer = Writer { base, out: String::new(), space: false, preformatted: 0, links: Vec::new() };
@@ -108,6 +111,10 @@ pub(super) fn text(html: &str, base: &Url) -> String {
     while let Some(at) = rest.find('<') {
         let (before, tagged) = rest.split_at(at);
         writer.text(before);
+        if writer.out.len() > LONGEST {
+            rest = "";
+            break;
+        }
         rest = match Tag::read(tagged) {
             Some((Tag::None, rest)) => rest,
             Some((Tag::Open { name, attributes }, behind)) => {
@@ -253,7 +260,8 @@ impl Writer<'_> {
     fn open(&mut self, name: &str, attributes: &str) {
         self.around(name);
         match name {
-            "br" => self.out.push('\n'),
+            // Two empty lines say as much as a thousand.
+            "br" => self.out.push_str(if self.out.ends_with("\n\n\n") { "" } else { "\n" }),
             "hr" => {
                 self.line(1);
                 self.out.push_str("---\n");
@@ -311,15 +319,14 @@ impl Writer<'_> {
     /// Begins a line, behind empty ones.
     fn line(&mut self, breaks: usize) {
         self.space = false;
-        let text = self.out.trim_end_matches([' ', '\t']).len();
         if self.preformatted == 0 {
-            self.out.truncate(text);
+            self.out.truncate(self.out.trim_end_matches([' ', '\t']).len());
         }
         if self.out.is_empty() {
             return;
         }
-        let there = self.out.len() - self.out.trim_end_matches('\n').len();
-        self.out.push_str(&"\n".repeat(breaks.saturating_sub(there)));
+        let there = self.out.bytes().rev().take(breaks).take_while(|byte| *byte == b'\n').count();
+        self.out.push_str(&"\n".repeat(breaks - there));
     }
 
     /// Begins a cell, which is not the first of its row.
@@ -409,6 +416,28 @@ mod tests {
         ] {
             assert_eq!(read(html), expected, "{html}");
         }
+    }
+
+    #[test]
+    fn no_page_takes_long_or_becomes_many_times_as_long() {
+        let base = Url::parse(&format!("https://example.com/{}/", "x".repeat(8000))).unwrap();
+        let begin = std::time::Instant::now();
+        for piece in [
+            "<br><p>",
+            "<pre>\n<p>",
+            "<a href=b>c</a>",
+            "<a href=b>",
+            "<head>",
+            "<a x='",
+            "&#",
+            "<!--",
+            "<li> ",
+            "<pre> <p>",
+        ] {
+            let read = text(&piece.repeat(100_000), &base);
+            assert!(read.len() <= LONGEST + 10_000, "{piece}: {}", read.len());
+        }
+        assert!(begin.elapsed() < std::time::Duration::from_secs(60), "{:?}", begin.elapsed());
     }
 
     proptest! {

@@ -210,16 +210,16 @@ async fn the_guards_own_configuration_is_not_written() {
 #[tokio::test]
 async fn what_ollamaignore_lists_is_left_alone() {
     let stage = Stage::new();
-    stage.write(".ollamaignore", "# mine\nprivate/\n*.key\nsrc/gen*.rs\n/top.txt\n");
-    stage.write("sub/.ollamaignore", "only-here\n!kept.key\n");
+    stage.write(".ollamaignore", "# mine\nprivate/\n*.tmp\nsrc/gen*.rs\n/top.txt\n");
+    stage.write("sub/.ollamaignore", "only-here\n!kept.tmp\n");
     let listed =
-        ["private/a/b.txt", "x.key", "sub/y.key", "src/gen.rs", "src/gen/deep/z.rs", "top.txt", "sub/only-here"];
-    let others = ["sub/kept.key", "only-here", "sub/top.txt", "src/main.rs", "a/private.txt"];
+        ["private/a/b.txt", "x.tmp", "sub/y.tmp", "src/gen.rs", "src/gen/deep/z.rs", "top.txt", "sub/only-here"];
+    let others = ["sub/kept.tmp", "only-here", "sub/top.txt", "src/main.rs", "a/private.txt"];
     for path in listed.iter().chain(&others) {
         stage.write(path, "needle\n");
     }
-    symlink("x.key", stage.path("innocent")).unwrap();
-    for path in listed.iter().chain(&["private", "private/new", "innocent", "./sub/../x.key"]) {
+    symlink("x.tmp", stage.path("innocent")).unwrap();
+    for path in listed.iter().chain(&["private", "private/new", "innocent", "./sub/../x.tmp"]) {
         for (tool, arguments) in calls(path) {
             let (kind, text) = stage.refused(tool, arguments).await;
             assert_eq!(
@@ -240,7 +240,7 @@ async fn what_ollamaignore_lists_is_left_alone() {
         assert!(has(&found, path) && has(&names, path), "{path}: {found}{names}");
         assert!(stage.done("read", json!({ "path": path })).await.contains("needle"));
     }
-    assert!(!tree.contains("private/") && tree.contains("kept.key"), "{tree}");
+    assert!(!tree.contains("private/") && tree.contains("kept.tmp"), "{tree}");
     let (kind, _) = stage.refused("write", json!({"path": "sub/.ollamaignore", "content": ""})).await;
     assert_eq!(kind, ToolErrorKind::Permission);
 }
@@ -424,18 +424,19 @@ proptest! {
         for outside in ["b", "c", "d", "a/c", "a/b/c"] {
             std::fs::write(stage.outside.join(outside), "outside").unwrap();
         }
-        // Made as far as that is possible.
+        // Made as far as that is possible: all folders before the first link, so that none of them is made outside.
         let at = |path: &str| stage.scene.workspace.join(path.replace("..", "d"));
-        for folder in folders {
-            let _ = std::fs::create_dir_all(at(&folder));
+        for folder in &folders {
+            let _ = std::fs::create_dir_all(at(folder));
         }
-        for file in files {
-            let _ = std::fs::create_dir_all(at(&file).parent().unwrap());
-            let _ = std::fs::write(at(&file), "inside");
+        for path in files.iter().chain(links.iter().map(|(link, _)| link)) {
+            let _ = std::fs::create_dir_all(at(path).parent().unwrap());
         }
-        for (link, target) in links {
-            let _ = std::fs::create_dir_all(at(&link).parent().unwrap());
-            let _ = symlink(place(&target), at(&link));
+        for file in &files {
+            let _ = std::fs::write(at(file), "inside");
+        }
+        for (link, target) in &links {
+            let _ = symlink(place(target), at(link));
         }
         let before = count(&stage.outside);
         for asked in asked {

@@ -57,12 +57,6 @@ impl Driven {
         self
     }
 
-    /// What else stands in the user's configuration.
-    pub(crate) fn config(mut self, text: &str) -> Self {
-        self.config.push_str(text);
-        self.config.push('\n');
-        self
-    }
 
     /// Without a hook of the native contract.
     pub(crate) fn silent(mut self) -> Self {

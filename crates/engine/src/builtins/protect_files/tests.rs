@@ -174,16 +174,18 @@ async fn an_agents_own_tools_are_known() {
 
 #[test]
 fn the_guards_own_configuration_is_told_from_the_rest() {
-    for (path, own) in [
-        ("/p/gatehook.yaml", true),
-        ("/p/GateHook.JSON", true),
-        ("/p/.gatehook/hooks.yaml", true),
-        ("/home/u/.config/gatehook/x", true),
-        ("/p/.ollama/hooks/a.sh", true),
-        ("/p/.env", false),
-        ("/p/gatehook.yaml.md", false),
+    for (path, own, protected) in [
+        ("/p/gatehook.yaml", true, true),
+        ("/p/GateHook.JSON", true, true),
+        ("/p/.gatehook/hooks.yaml", true, true),
+        ("/home/u/.config/gatehook/x", true, true),
+        ("/p/.ollama/hooks/a.sh", true, true),
+        ("/p/.env", false, true),
+        ("/p/certs/Server.key", false, true),
+        ("/p/gatehook.yaml.md", false, false),
     ] {
-        assert_eq!(is_own(Path::new(path)), own, "{path}");
+        let path = Path::new(path);
+        assert_eq!((is_own(path), is_protected(path)), (own, protected), "{}", path.display());
     }
 }
 
