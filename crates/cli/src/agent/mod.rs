@@ -7,6 +7,7 @@ mod context;
 pub(crate) mod headless;
 mod kept;
 mod leading;
+pub(crate) mod remembered;
 mod worktree;
 
 use std::path::PathBuf;
@@ -33,7 +34,7 @@ use crate::sessions;
 
 use self::worktree::Worktree;
 
-pub(crate) use leading::lead;
+pub(crate) use leading::{alone, lead};
 
 use self::agents::Making;
 
@@ -114,7 +115,28 @@ pub(crate) fn ready(args: &AgentArgs, audience: Audience, printer: &mut Printer)
 impl Ready {
     /// The session, not begun yet.
     pub(crate) async fn session(&self) -> Result<Session, Failure> {
-        let session = Session::new(self.setup.clone(), self.beginning.clone()).await;
+        self.begun(self.beginning.clone()).await
+    }
+
+    /// What the session is made of.
+    pub(crate) fn setup(&self) -> &Setup {
+        &self.setup
+    }
+
+    /// A session of which nothing has been said.
+    pub(crate) async fn cleared(&self) -> Result<Session, Failure> {
+        self.begun(kept::new("clear")).await
+    }
+
+    /// A session that was kept, by its identity or the beginning of it.
+    pub(crate) async fn resumed(&self, id: &str) -> Result<Session, Failure> {
+        let (id, env) = (id.to_owned(), self.setup.scene.env.clone());
+        let read = tokio::task::spawn_blocking(move || kept::resumed(&id, &env)).await;
+        self.begun(read.map_err(|error| Failure::new(Exit::Defect, error.to_string(), None))??).await
+    }
+
+    async fn begun(&self, beginning: Beginning) -> Result<Session, Failure> {
+        let session = Session::new(self.setup.clone(), beginning).await;
         session.map_err(|error| Failure::new(Exit::System, format!("the session cannot be kept: {error}"), None))
     }
 
