@@ -1,5 +1,7 @@
 //! Hooks of two executors in one.
 
+use gatehook_events::Output;
+
 use super::*;
 
 /// An executor whose builtin says how often it was asked, which it remembers.
