@@ -192,7 +192,7 @@ mod tests {
             ("---\ndescription: x\nname: ../../etc\n---\n".to_owned(), "s/SKILL.md:3:"),
             ("---\ndescription: x\nhoks: {}\n---\n".to_owned(), "did you mean `hooks`?"),
             ("---\ndescription: x\nevent: stop\n---\n".to_owned(), "needs `hooks`"),
-            ("---\ndescription: x\nhooks: {PreToolUse: []}\n---\n".to_owned(), "did you mean `pre_tool_use`?"),
+            ("---\ndescription: x\nhooks: {PreToolUse: []}\n---\n".to_owned(), "it is called `pre_tool_use` here"),
             ("---\ndescription: x\nevent: nothing\nhooks: []\n---\n".to_owned(), "there is no event `nothing`"),
             ("---\ndescription: x\nhooks: {stop: [{type: command}]}\n---\n".to_owned(), "s/SKILL.md:3:"),
             (format!("---\ndescription: {long}\n---\n"), "no more than 1024"),
