@@ -120,7 +120,6 @@ impl<'a> Reading<'a> {
     }
 
     /// The same for agents that run, and a file of agents that the user named beside all others.
-    #[allow(dead_code, reason = "for commands that run agents")]
     pub(crate) fn of_agents(
         named: &[PathBuf],
         agents: Option<&Path>,
@@ -411,7 +410,6 @@ impl Policy {
     }
 
     /// Puts the hooks that hold for everybody into force, and those of one agent behind them.
-    #[allow(dead_code, reason = "for commands that run agents")]
     pub(crate) fn executor_of(
         &self,
         agent: &AgentDefinition,

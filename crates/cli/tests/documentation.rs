@@ -14,6 +14,7 @@ mod places;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use gatehook_agent::session::MOMENTS;
 use gatehook_agent::team::fields as agents;
 use gatehook_dialects::{ollama_cli, ollm};
 use gatehook_engine::builtins::{BUILTINS, Builtin};
@@ -21,7 +22,7 @@ use gatehook_engine::config::fields::{
     CONDITIONS, DEFAULTS, FILE, GROUP, HOOK, REPLY, REQUEST, REWRITE, RULE, SANDBOX, STREAM, TRACES, TYPE,
 };
 use gatehook_engine::config::{Field, IMPORT, OLLAMA_VARIABLES, Shape, Variable};
-use gatehook_engine::events::input::FIELDS;
+use gatehook_engine::events::input::{FIELDS, Scope};
 use gatehook_engine::events::{Event, Profile};
 use gatehook_engine::handlers::webhook::{CONTRACTS, Terms};
 use gatehook_gateway::settings;
@@ -177,6 +178,24 @@ fn the_protocol_page_shows_types_builtins_and_fields_of_others() {
         text = put(&text, name, &part);
     }
     check(&path, &text);
+}
+
+fn moments() -> String {
+    let mut table = String::from("| event | when | its own fields | what the verdict does |\n|---|---|---|---|\n");
+    for moment in MOMENTS {
+        let is_own = |scope: Scope| matches!(scope, Scope::On(events) if events.contains(&moment.event));
+        let own: Vec<&str> = FIELDS.iter().filter(|field| is_own(field.scope)).map(|field| field.name).collect();
+        let (name, when, obeyed) = (moment.event.name(), moment.when, moment.obeyed);
+        table.push_str(&format!("| `{name}` | {when} | {} | {obeyed} |\n", codes(&own)));
+    }
+    table
+}
+
+#[test]
+fn the_page_of_events_shows_their_moments() {
+    let path = docs("events.md");
+    let text = std::fs::read_to_string(&path).unwrap();
+    check(&path, &put(&text, "moments", &moments()));
 }
 
 #[test]

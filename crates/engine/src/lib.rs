@@ -37,7 +37,7 @@ mod shown;
 pub mod streaming;
 pub mod template;
 pub mod text;
-mod time;
+pub mod time;
 pub mod trust;
 mod unrunnable;
 

@@ -145,6 +145,17 @@ pub enum ChangeKind {
     Deleted,
 }
 
+impl ChangeKind {
+    /// As in `created`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Created => "created",
+            Self::Modified => "modified",
+            Self::Deleted => "deleted",
+        }
+    }
+}
+
 impl ToolOutput {
     /// An answer.
     pub fn text(text: impl Into<String>) -> Self {

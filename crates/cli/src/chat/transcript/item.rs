@@ -86,7 +86,7 @@ impl Kind {
                 Self::Session { source, agent, model, workspace }
             }
             Report::User { text } => Self::User(text),
-            Report::Hooks { event, verdict, outcomes, system_message } => {
+            Report::Hooks { event, verdict, outcomes, system_message, .. } => {
                 Self::Hooks { event, verdict, outcomes, told: system_message }
             }
             Report::Notice { level, text } => Self::Notice { level, text },
