@@ -171,6 +171,12 @@ impl ToolOutput {
 /// A call at work. Dropped, it leaves nothing behind.
 pub type Working<'a> = Pin<Box<dyn Future<Output = ToolOutput> + Send + 'a>>;
 
+/// Tools that come and go while a session lasts.
+pub trait Shelf: Send + Sync {
+    /// Those that are there now. It is asked often, and must not wait.
+    fn tools(&self) -> Vec<Arc<dyn Tool>>;
+}
+
 /// Something that a model may call.
 pub trait Tool: Send + Sync {
     /// What it is.

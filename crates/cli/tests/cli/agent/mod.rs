@@ -2,5 +2,6 @@
 
 mod dialects;
 mod driven;
+mod mcp;
 mod order;
 mod verdicts;
