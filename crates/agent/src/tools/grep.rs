@@ -15,7 +15,7 @@ use super::builtin::{SEARCH, spec};
 use super::content;
 use super::glob::Pattern;
 use super::lines::Lines;
-use super::workspace::{Found, Go, Opened, Refused, Tried, Walk, Workspace};
+use super::workspace::{Found, Go, Opened, Refused, TOO_LONG, Tried, Walk, Workspace};
 use super::{Calling, Tool, ToolErrorKind, ToolOutput, ToolSpec, Working};
 
 /// Lines that fit, unless fewer are asked for, and bytes of all that is shown.
@@ -118,12 +118,10 @@ fn grep(workspace: &Workspace, given: &Arguments, stop: &Stop) -> Tried<ToolOutp
                     }
                 }
             })?;
-            // What was found until the time was over is worth something.
-            if let Some(refused) = failed {
-                if refused.kind != ToolErrorKind::Timeout || search.found == 0 {
-                    return Err(refused);
-                }
-                cut = Some("it took too long");
+            match failed {
+                Some(refused) if refused.kind == ToolErrorKind::Timeout => cut = Some(TOO_LONG),
+                Some(refused) => return Err(refused),
+                None => {}
             }
         }
     }
@@ -251,4 +249,22 @@ fn around(line: &[u8], at: usize) -> String {
     let shown: String = rest.chars().take(WIDTH).collect();
     let (front, back) = (if from > 0 { "… " } else { "" }, if shown.len() < rest.len() { " …" } else { "" });
     format!("{front}{shown}{back}")
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::tools::tests::Stage;
+
+    #[test]
+    fn what_was_found_until_the_time_was_over_is_told() {
+        let stage = Stage::new();
+        stage.write("a.txt", "needle\n");
+        let arguments = json!({"pattern": "needle"});
+        let given: Arguments = arguments::read(arguments.as_object().unwrap()).unwrap();
+        let output = grep(&Workspace::of(&stage.scene), &given, &Stop::after(Duration::ZERO)).unwrap();
+        assert_eq!(output.text, "(no line fits)\n(not all was searched: it took too long)\n");
+    }
 }

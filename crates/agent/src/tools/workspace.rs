@@ -23,7 +23,7 @@ use rustix::io::Errno;
 use self::ignored::{Lists, OLLAMAIGNORE};
 use self::open::Way;
 pub(super) use self::replace::Target;
-pub(super) use self::walk::{Entry, Go, Walk};
+pub(super) use self::walk::{Entry, Go, TOO_LONG, Walk};
 use super::{Scene, ToolErrorKind, ToolOutput};
 
 /// How often a path is looked at anew that changes while it is opened.

@@ -6,6 +6,7 @@ mod agents;
 pub(crate) mod headless;
 mod kept;
 mod leading;
+pub(crate) mod remembered;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -29,7 +30,7 @@ use crate::print::Printer;
 use crate::recording::Recording;
 use crate::sessions;
 
-pub(crate) use leading::lead;
+pub(crate) use leading::{alone, lead};
 
 use self::agents::Making;
 
@@ -104,8 +105,29 @@ fn used(team: &Team) -> Vec<ServerDefinition> {
 impl Ready {
     /// The session, not begun yet.
     pub(crate) async fn session(&self) -> Result<Session, Failure> {
+        self.begun(self.beginning.clone()).await
+    }
+
+    /// What the session is made of.
+    pub(crate) fn setup(&self) -> &Setup {
+        &self.setup
+    }
+
+    /// A session of which nothing has been said.
+    pub(crate) async fn cleared(&self) -> Result<Session, Failure> {
+        self.begun(kept::new("clear")).await
+    }
+
+    /// A session that was kept, by its identity or the beginning of it.
+    pub(crate) async fn resumed(&self, id: &str) -> Result<Session, Failure> {
+        let (id, env) = (id.to_owned(), self.setup.scene.env.clone());
+        let read = tokio::task::spawn_blocking(move || kept::resumed(&id, &env)).await;
+        self.begun(read.map_err(|error| Failure::new(Exit::Defect, error.to_string(), None))??).await
+    }
+
+    async fn begun(&self, beginning: Beginning) -> Result<Session, Failure> {
         self.servers.ready().await;
-        let session = Session::new(self.setup.clone(), self.beginning.clone()).await;
+        let session = Session::new(self.setup.clone(), beginning).await;
         session.map_err(|error| Failure::new(Exit::System, format!("the session cannot be kept: {error}"), None))
     }
 

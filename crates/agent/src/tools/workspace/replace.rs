@@ -135,7 +135,8 @@ impl Target {
                 // Who may not give it away keeps it.
                 let _ = fchown(&fd, Some(Uid::from_raw(old.st_uid)), Some(Gid::from_raw(old.st_gid)));
             }
-            fchmod(&fd, Mode::from_raw_mode(old.st_mode & 0o7777))?;
+            // Without the bits that lend rights: what is written now was never given them.
+            fchmod(&fd, Mode::from_raw_mode(old.st_mode & 0o777))?;
         }
         let mut file = File::from(fd);
         file.write_all(content).map_err(errno)?;

@@ -11,6 +11,7 @@ use rustix::io::Errno;
 use super::ignored::Lists;
 use super::open::Way;
 use super::{Folder, Opened, READ, Tried, Trouble, Workspace, kind};
+use crate::tools::ToolErrorKind;
 use crate::tools::aside::Stop;
 
 /// How deep folders are entered: each holds a file of the process.
@@ -19,6 +20,9 @@ const DEPTH: usize = 64;
 const ENTRIES: usize = 200_000;
 /// Entries in all.
 const TOGETHER: usize = 2_000_000;
+
+/// Why a walk ended whose time was over.
+pub(crate) const TOO_LONG: &str = "it took too long";
 
 /// How to walk.
 #[derive(Debug, Clone, Copy)]
@@ -90,7 +94,12 @@ impl Walk {
             if met > TOGETHER {
                 return Ok(Some("too many files"));
             }
-            stop.check()?;
+            match stop.check() {
+                Ok(()) => {}
+                // What was met until then is worth something.
+                Err(refused) if refused.kind == ToolErrorKind::Timeout => return Ok(Some(TOO_LONG)),
+                Err(refused) => return Err(refused),
+            }
             let name = OsStr::from_bytes(&name);
             let path = frame.path.join(name);
             let is_folder = file_type == FileType::Directory;

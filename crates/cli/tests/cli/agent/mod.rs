@@ -2,6 +2,7 @@
 
 mod dialects;
 mod driven;
+mod long;
 mod mcp;
 mod order;
 mod verdicts;

@@ -40,7 +40,11 @@ struct Start {
 
 impl Spawner {
     /// A thread within `sandbox`, or why there is none on this system.
-    pub(in crate::handlers) fn start(sandbox: &Sandbox, working_dir: &Path, hook: &str) -> Result<Self, DefinitionError> {
+    pub(in crate::handlers) fn start(
+        sandbox: &Sandbox,
+        working_dir: &Path,
+        hook: &str,
+    ) -> Result<Self, DefinitionError> {
         let rules = Rules::of(sandbox, working_dir)?;
         let ((starts, inbox), (entered, entry)) = (channel(), sync_channel(1));
         let thread = std::thread::Builder::new().name("hook-sandbox".to_owned());
@@ -59,7 +63,7 @@ impl Spawner {
             if sandbox.required {
                 return Err(unavailable(&lack));
             }
-            tracing::warn!(hook, "{lack}: the hook runs without all of its sandbox");
+            tracing::warn!(hook, "{lack}: it runs without all of its sandbox");
         }
         Ok(Self { starts })
     }
