@@ -53,6 +53,7 @@ pub(crate) fn run(options: &Options) -> Outcome<Report> {
             unit: "ms",
             against: None,
             bound: AtMost(30.0),
+            rounds: Vec::new(),
         },
         Row {
             what: format!("a turn with a tool call, around turn {TURNS} of a session"),
@@ -60,6 +61,7 @@ pub(crate) fn run(options: &Options) -> Outcome<Report> {
             unit: "ms",
             against: Some((format!("turn {AROUND}"), median(early))),
             bound: AtMost(1.5),
+            rounds: Vec::new(),
         },
         Row::memory(&format!("the most memory of a session of {TURNS} turns"), median(memory), AtMost(100.0)),
     ];
