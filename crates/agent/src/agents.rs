@@ -32,6 +32,25 @@ pub struct Agent {
     pub max_iterations: Option<u64>,
 }
 
+impl Agent {
+    /// The same with another model.
+    #[must_use]
+    pub fn with_model(&self, model: Model) -> Self {
+        Self {
+            name: self.name.clone(),
+            description: self.description.clone(),
+            instruction: self.instruction.clone(),
+            model: Arc::new(model.of_agent(&self.name)),
+            tools: self.tools.clone(),
+            sub_agents: self.sub_agents.clone(),
+            handoffs: self.handoffs.clone(),
+            executor: self.executor.clone(),
+            rules: self.rules.clone(),
+            max_iterations: self.max_iterations,
+        }
+    }
+}
+
 /// All agents that there are, of which one begins.
 #[derive(Clone)]
 pub struct Agents {
