@@ -28,7 +28,7 @@ const EDITS: [(&str, &str); 4] =
 /// What the dialog waits for.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Stage {
-    /// A key of [`choices`].
+    /// A key that answers.
     Choice,
     /// That a rule be remembered.
     Remember,
