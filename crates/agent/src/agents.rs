@@ -10,6 +10,7 @@ use crate::model::Model;
 use crate::tools::{Shelf, Tool};
 
 /// Somebody who asks a model and calls tools.
+#[derive(Clone)]
 pub struct Agent {
     /// Its name.
     pub name: Arc<str>,
@@ -39,18 +40,7 @@ impl Agent {
     /// The same with another model.
     #[must_use]
     pub fn with_model(&self, model: Model) -> Self {
-        Self {
-            name: self.name.clone(),
-            description: self.description.clone(),
-            instruction: self.instruction.clone(),
-            model: Arc::new(model.of_agent(&self.name)),
-            tools: self.tools.clone(),
-            sub_agents: self.sub_agents.clone(),
-            handoffs: self.handoffs.clone(),
-            executor: self.executor.clone(),
-            rules: self.rules.clone(),
-            max_iterations: self.max_iterations,
-        }
+        Self { model: Arc::new(model.of_agent(&self.name)), ..self.clone() }
     }
 }
 
