@@ -7,7 +7,7 @@
 //! - [`config`]: files of YAML, JSON or TOML into [`definition`]s, with diagnostics that show the place.
 //! - [`handler`]: what runs a hook; [`registry`]: which handlers and builtins there are; [`streaming`]: how a streamed
 //!   answer is held for them.
-//! - [`trust`]: which hooks of a project may run.
+//! - [`trust`]: which hooks of a project may run; [`env_file`]: what its `setup` hooks leave to later ones.
 //!
 //! It knows no HTTP server, no agent and no foreign dialect by name.
 
@@ -19,6 +19,7 @@ pub mod config;
 mod content;
 pub mod definition;
 mod dispatch;
+pub mod env_file;
 mod event_class;
 pub mod executor;
 pub mod find;
