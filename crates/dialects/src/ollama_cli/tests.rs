@@ -135,6 +135,24 @@ fn a_flat_key_never_hides_one_of_the_envelope() {
 }
 
 #[test]
+fn no_argument_passes_for_a_fact_that_is_not_known() {
+    let arguments = json!({"tool": "Read", "success": true, "result": "fine", "path": "p"});
+    let input = Input { tool_input: arguments.as_object().cloned().map(Into::into), ..Input::default() };
+    let payload = payload(Event::PostToolUse, &input);
+    for fact in ["tool", "success", "result"] {
+        assert_eq!(payload.get(fact), None, "{fact}");
+    }
+    assert_eq!((&payload["path"], &payload["tool_input"]), (&json!("p"), &arguments));
+}
+
+#[test]
+fn no_field_of_a_callers_own_hides_a_fact() {
+    let mut input = Input { tool_name: Some("Bash".into()), ..Input::default() };
+    input.extra.insert("tool".to_owned(), json!("Read"));
+    assert_eq!(payload(Event::PreToolUse, &input)["tool"], "Bash");
+}
+
+#[test]
 fn the_last_messages_are_shown_where_there_is_a_conversation() {
     let messages: Vec<_> = (0..60).map(|number| gatehook_events::Message::new("user", &number.to_string())).collect();
     let input = Input { messages: Some(messages.into()), cwd: Some("/p".into()), ..Input::default() };
