@@ -206,3 +206,31 @@ fn the_documented_variables_are_set_as_far_as_they_are_known() {
     ];
     assert_eq!(variables, expected.map(|(name, value)| (name, value.to_owned())));
 }
+
+#[test]
+fn what_a_variable_tells_of_an_event_stands_in_the_line_too() {
+    let text = |text: &str| Some(text.into());
+    let input = Input {
+        cwd: text("/p"),
+        session_id: text("s"),
+        model_id: text("llama3"),
+        provider: text("ollama"),
+        env_file: text("/p/env"),
+        ..Input::default()
+    };
+    for event in Event::all().filter(|event| OllamaCli.event_name(*event).is_some()) {
+        let payload = payload(event, &input);
+        for (variable, value) in OllamaCli.environment(&Occasion { event, input: &input, hook: None }) {
+            let told = match variable {
+                "OLLAMA_SESSION_ID" => &payload["session_id"],
+                "OLLAMA_MODEL" => &payload["model"],
+                "OLLAMA_PROVIDER" => &payload["provider"],
+                "OLLAMA_ENV_FILE" => &payload["env_file"],
+                // These are the same for all events.
+                "OLLAMA_PROJECT_DIR" | "OLLAMA_HOOKS_ENABLED" => continue,
+                variable => panic!("{variable} is told commands alone"),
+            };
+            assert_eq!(*told, json!(value), "{variable} {event:?}");
+        }
+    }
+}
