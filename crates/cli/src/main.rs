@@ -11,6 +11,7 @@ mod environment;
 mod exit;
 mod failure;
 mod logging;
+mod owned;
 mod places;
 mod policy;
 mod print;
