@@ -67,7 +67,7 @@ fn can_append(path: &Path) -> io::Result<()> {
         Ok(_) => Ok(access(path, Access::WRITE_OK)?),
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
             let folder = path.parent().unwrap_or(Path::new("/"));
-            Ok(access(&folder.join("."), Access::WRITE_OK | Access::EXEC_OK)?)
+            Ok(access(folder.join("."), Access::WRITE_OK | Access::EXEC_OK)?)
         }
         Err(error) => Err(error),
     }
