@@ -118,11 +118,20 @@ struct Runs {
     cost: Option<f64>,
 }
 
+/// All rows of a time, by their event. The index on event and time has all that is wanted of a trace: so no input, which
+/// can be large, is read, and the rows come in the order in which they lie.
+const RUNS: &str = "
+    WITH RECURSIVE names (name) AS (
+        SELECT min(event) FROM traces
+        UNION ALL
+        SELECT (SELECT min(event) FROM traces WHERE event > name) FROM names WHERE name IS NOT NULL)
+    SELECT name, hook, handler, outcomes.duration_us, kind, cost
+    FROM names CROSS JOIN traces INDEXED BY traces_event ON event = name CROSS JOIN outcomes ON trace = traces.id
+    WHERE time_ms >= ?1 AND NOT recalled";
+
 /// Every hook that ran, by event and name.
 pub(crate) fn stats(connection: &Connection, since: Option<SystemTime>) -> Result<Vec<HookStats>> {
-    let sql = "SELECT event, hook, handler, outcomes.duration_us, kind, cost FROM traces JOIN outcomes ON trace = traces.id \
-               WHERE time_ms >= ?1 AND NOT recalled";
-    let mut select = connection.prepare_cached(sql)?;
+    let mut select = connection.prepare_cached(RUNS)?;
     let mut rows = select.query([since.map_or(i64::MIN, millis)])?;
     let mut hooks: BTreeMap<[String; 3], Runs> = BTreeMap::new();
     while let Some(row) = rows.next()? {
