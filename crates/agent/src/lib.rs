@@ -1,6 +1,12 @@
-//! What an agent does around its tool calls. No IO of its own: hooks run in an
-//! [`Executor`](gatehook_engine::Executor), and a person is asked through a trait.
+//! An agent in which every lifecycle event happens: it asks a model, runs the tools that the model calls, and obeys the
+//! verdicts of hooks at each step. A person is asked through a trait, and a session is kept through another.
 //!
 //! - [`approval`]: whether a call runs.
+//! - [`model`]: one question to a model, with the hooks of the wire around it.
+//! - [`report`]: what whoever looks on is told.
+//! - [`tools`]: what a model may call.
 
 pub mod approval;
+pub mod model;
+pub mod report;
+pub mod tools;

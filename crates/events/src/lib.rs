@@ -5,7 +5,8 @@
 //! - [`input`]: what a hook is told. [`message`]: the chat inside of it. [`segment`]: part of a streamed answer.
 //! - [`dialect`]: how a foreign contract spells all of it. [`sample`]: an input for any event, to try hooks with.
 //! - [`output`]: what a hook may answer. [`verdict`]: what all hooks of one event decided together.
-//! - [`trace`]: what is remembered of it. [`replay`]: how that is read, to be raised once more.
+//! - [`trace`]: what is remembered of it; [`replay`]: how that is read, to be raised once more. [`journal`]: a session as
+//!   it is kept.
 //!
 //! No IO, no async runtime, no dependency but serde: everything else in the workspace stands on this crate.
 //! A new event is a row in [`catalogue`], a new payload field a row in [`input`].
@@ -13,6 +14,7 @@
 pub mod catalogue;
 pub mod dialect;
 pub mod input;
+pub mod journal;
 pub mod message;
 pub mod output;
 pub mod profile;
@@ -26,6 +28,7 @@ pub mod verdict;
 pub use catalogue::{Capabilities, Decides, Event, EventSpec, Rewrite, Subject};
 pub use dialect::Dialect;
 pub use input::Input;
+pub use journal::{Entry, Journal, JournalError, SessionHead};
 pub use message::{FunctionCall, Image, Message, ToolCall};
 pub use output::{Block, HookSpecificOutput, Output, Permission, PermissionDecision};
 pub use profile::Profile;
