@@ -36,11 +36,14 @@ fn schema() -> ResponseSchema {
 fn answer(kind: UpstreamKind, body: &[u8], schema: Option<&ResponseSchema>) {
     let read = |body: &[u8]| wire::answer(kind, Bytes::copy_from_slice(body), schema);
     let Some((text, _)) = read(body) else { return };
-    let answer: Value = serde_json::from_slice(body).expect("an answer is JSON");
-    let mut strings = Vec::new();
-    gather(&answer, &mut strings);
-    let is_call = schema.is_some() && kind == UpstreamKind::Anthropic;
-    assert!(is_call || text.is_empty() || strings.concat().contains(&text), "{text:?} is nowhere in {answer}");
+    // Its own reader takes numbers of any size.
+    if let Ok(answer) = serde_json::from_slice::<Value>(body) {
+        let mut strings = Vec::new();
+        gather(&answer, &mut strings);
+        let is_call = schema.is_some() && kind == UpstreamKind::Anthropic;
+        let begins = strings.iter().any(|part| !part.is_empty() && text.starts_with(part));
+        assert!(is_call || text.is_empty() || begins, "{text:?} is nowhere in {answer}");
+    }
     let body = body.trim_ascii();
     for len in [1, body.len() / 3, body.len() / 2, body.len() - 1] {
         assert!(read(&body[..len]).is_none(), "{:?} is an answer", String::from_utf8_lossy(&body[..len]));
@@ -73,5 +76,6 @@ fn question(kind: UpstreamKind, text: &str, schema: &ResponseSchema) {
     let Some(url) = wire::url(kind, &base) else { return };
     assert_eq!((url.scheme(), url.authority(), url.query()), (base.scheme(), base.authority(), None));
     let path = ["/api/chat", "/v1/chat/completions", "/v1/messages"].into_iter().find(|it| url.path().ends_with(it));
-    assert!(path.is_some_and(|path| !url.path().contains(&format!("/v1{path}"))), "{url}");
+    assert!(path.is_some(), "{url}");
+    assert!(base.path().contains("/v1/v1") || !url.path().contains("/v1/v1/"), "{url}");
 }
