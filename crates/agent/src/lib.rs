@@ -2,11 +2,14 @@
 //! verdicts of hooks at each step. A person is asked through a trait, and a session is kept through another.
 //!
 //! - [`approval`]: whether a call runs.
+//! - [`conversation`]: what a session is, out of what was kept of it. [`export`]: the same for others to read.
 //! - [`model`]: one question to a model, with the hooks of the wire around it.
 //! - [`report`]: what whoever looks on is told.
 //! - [`tools`]: what a model may call.
 
 pub mod approval;
+pub mod conversation;
+pub mod export;
 pub mod model;
 pub mod report;
 pub mod tools;

@@ -1,6 +1,7 @@
 //! The command line, as clap reads it.
 
 mod outside;
+mod sessions;
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -10,6 +11,7 @@ use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 
 pub(crate) use self::outside::{FireArgs, GitCommand, GitStage, ImportArgs, SetupArgs};
+pub(crate) use self::sessions::{ExportFormat, SessionsArgs, SessionsCommand, SessionsListArgs};
 use crate::{environment, places};
 
 const EXIT_CODES: &str = "\
@@ -53,6 +55,8 @@ pub(crate) enum Command {
     Git(GitCommand),
     /// Raise `setup`, and keep the variables that its hooks write for later hooks of this project.
     Setup(SetupArgs),
+    /// List the agent's sessions, the newest first; show, export or remove one.
+    Sessions(SessionsArgs),
     /// Turn another system's hook file into native configuration, and say what could not be carried over.
     Import(ImportArgs),
     /// Print the JSON Schema of the configuration or of a payload.

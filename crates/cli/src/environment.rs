@@ -23,7 +23,7 @@ const OWN: &[Variable] = &[
     Variable {
         name: "XDG_STATE_HOME",
         default: "~/.local/state",
-        doc: "Where `gatehook/` keeps traces and approvals.",
+        doc: "Where `gatehook/` keeps traces, sessions and approvals.",
     },
 ];
 

@@ -2,8 +2,8 @@
 //!
 //! A command is a file in `commands`; `args` is the command line, `environment` the variables, `places` finds
 //! configuration files, `policy` reads them, `trust` knows whose approvals count, `variables` are what setup hooks leave to
-//! others, `serving` is what `serve` is told, `raising` dispatches events, `recording` remembers them, `failure` shows what
-//! went wrong, `exit` says it to scripts.
+//! others, `serving` is what `serve` is told, `raising` dispatches events, `recording` remembers them, `sessions`
+//! finds what the agent kept, `failure` shows what went wrong, `exit` says it to scripts.
 
 mod args;
 mod commands;
@@ -19,6 +19,7 @@ mod raising;
 mod recording;
 mod sample;
 mod serving;
+mod sessions;
 mod table;
 mod trust;
 mod variables;
@@ -53,6 +54,7 @@ fn run(cli: Cli, printer: &mut Printer) -> Result<Exit, Failure> {
         Command::Fire(args) => commands::fire::run(&args, printer),
         Command::Git(command) => commands::git::run(&command, printer),
         Command::Setup(args) => commands::setup::run(&args, printer),
+        Command::Sessions(args) => commands::sessions::run(&args, printer),
         Command::Import(args) => commands::import::run(&args, printer),
         Command::Schema(args) => commands::schema::run(&args, printer),
         Command::Completions { shell } => commands::completions::run(shell, printer),

@@ -1,7 +1,7 @@
 //! A session as it is kept: entries in the order in which they happened, none of them ever changed.
 //!
 //! An agent hands each [`Entry`] to a [`Journal`] before anybody is shown it, so that whatever a hook or a person saw
-//! survives the process. What stands in the model's window is folded out of them.
+//! survives the process. What stands in the model's window is folded out of them ([`Fold`](crate::Fold)).
 
 use std::fmt;
 use std::pin::Pin;
@@ -114,10 +114,21 @@ pub enum Entry {
     },
 }
 
+/// What an entry means for an answer of which pieces were said before it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum SoFar {
+    /// Nothing.
+    GoesOn,
+    /// It is the whole answer: the pieces are in it.
+    IsWhole,
+    /// No more comes: the pieces are all that there is.
+    IsCut,
+}
+
 /// An entry and its place.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Kept {
-    /// Counts up through the session, from 1.
+    /// Counts up through the session, from 1. Pieces of an answer that is whole are gone, and their places with them.
     pub place: u64,
     /// When it happened.
     pub time: SystemTime,

@@ -6,13 +6,14 @@
 //! - [`dialect`]: how a foreign contract spells all of it. [`sample`]: an input for any event, to try hooks with.
 //! - [`output`]: what a hook may answer. [`verdict`]: what all hooks of one event decided together.
 //! - [`trace`]: what is remembered of it; [`replay`]: how that is read, to be raised once more. [`journal`]: a session as
-//!   it is kept.
+//!   it is kept. [`fold`]: its messages.
 //!
 //! No IO, no async runtime, no dependency but serde: everything else in the workspace stands on this crate.
 //! A new event is a row in [`catalogue`], a new payload field a row in [`input`].
 
 pub mod catalogue;
 pub mod dialect;
+pub mod fold;
 pub mod input;
 pub mod journal;
 pub mod message;
@@ -27,6 +28,7 @@ pub mod verdict;
 
 pub use catalogue::{Capabilities, Decides, Event, EventSpec, Rewrite, Subject};
 pub use dialect::Dialect;
+pub use fold::Fold;
 pub use input::Input;
 pub use journal::{Entry, Journal, JournalError, SessionHead};
 pub use message::{FunctionCall, Image, Message, ToolCall};

@@ -39,6 +39,27 @@ impl Message {
     pub fn new(role: &str, content: &str) -> Self {
         Self { role: role.into(), content: Some(content.into()), ..Self::default() }
     }
+
+    /// The message as a line of JSON, with its line break. Of images the fingerprints are in it, the data is not.
+    ///
+    /// ```
+    /// use gatehook_events::Message;
+    ///
+    /// assert_eq!(Message::new("user", "hi").to_line()?, "{\"role\":\"user\",\"content\":\"hi\"}\n");
+    /// # Ok::<(), serde_json::Error>(())
+    /// ```
+    pub fn to_line(&self) -> serde_json::Result<String> {
+        let has_data = self.images.iter().flatten().any(|image| image.data.is_some());
+        let mut line = if has_data {
+            let mut bare = self.clone();
+            bare.images.iter_mut().flatten().for_each(|image| image.data = None);
+            serde_json::to_string(&bare)?
+        } else {
+            serde_json::to_string(self)?
+        };
+        line.push('\n');
+        Ok(line)
+    }
 }
 
 /// An image of a message, as hooks see it.

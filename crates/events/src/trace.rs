@@ -253,6 +253,14 @@ impl Fault {
     }
 }
 
+impl Fault {
+    /// What is the case, as in `has no room left`.
+    pub fn case(self) -> &'static str {
+        let [case, _] = self.words();
+        case
+    }
+}
+
 impl TraceError {
     /// What to do about it.
     pub fn remedy(&self) -> &'static str {
@@ -263,8 +271,7 @@ impl TraceError {
 
 impl fmt::Display for TraceError {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let [case, _] = self.fault.words();
-        write!(formatter, "{} {case}: {}", self.place, self.detail)
+        write!(formatter, "{} {}: {}", self.place, self.fault.case(), self.detail)
     }
 }
 

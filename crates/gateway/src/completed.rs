@@ -3,7 +3,7 @@
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
-use gatehook_inference::{Completion, Path};
+use gatehook_inference::{Completion, Framing, Path};
 use http::Response;
 use http::header::CONTENT_ENCODING;
 use http_body::{Body as _, Frame};
@@ -11,7 +11,7 @@ use hyper::body::Bytes;
 
 use crate::body::Body;
 use crate::forward::Broken;
-use crate::framing::Framing;
+use crate::framing::framing;
 use crate::headers;
 
 /// An upstream's stream, completed.
@@ -25,7 +25,7 @@ pub(crate) struct Completed {
 pub(crate) fn complete(path: Option<Path>, mut response: Response<Body>) -> Response<Body> {
     let Some(Path::Route(route)) = path else { return response };
     if !response.status().is_success()
-        || Framing::read(response.headers()) != Some(Framing::Events)
+        || framing(response.headers()) != Some(Framing::Events)
         || response.headers().contains_key(CONTENT_ENCODING)
     {
         return response;

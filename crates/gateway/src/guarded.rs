@@ -1,11 +1,10 @@
 //! A call that hooks look at: its request before the upstream is asked, its answer before the client gets it.
 
-use std::pin::pin;
 use std::sync::Arc;
 
 use gatehook_engine::events::{Event, OutcomeKind, Verb, Verdict};
-use gatehook_guard::{Admitted, Caller, Gate, GateSettings, Guard, OwnedCall, Refusal, Witness};
-use gatehook_inference::{ErrorKind, Path, Route, keep_alive, weight};
+use gatehook_guard::{Admitted, Caller, Gate, GateSettings, Guard, OwnedCall, Refusal, Witness, both};
+use gatehook_inference::{ErrorKind, Framing, Path, Route, keep_alive, weight};
 use http::header::{CONTENT_ENCODING, CONTENT_TYPE, USER_AGENT};
 use http::request::Parts;
 use http::uri::PathAndQuery;
@@ -18,7 +17,7 @@ use crate::body::{Body, RequestBody};
 use crate::completed::complete;
 use crate::encoding::Encoding;
 use crate::exchange::Exchange;
-use crate::framing::Framing;
+use crate::framing::framing;
 use crate::gather::{self, Whole};
 use crate::headers::{self, single};
 use crate::live::{Live, Stream};
@@ -129,14 +128,14 @@ impl<'a> Guarded<'a> {
         let (model, body) = (admitted.model.clone(), RequestBody::whole(body));
         let answer = self.exchange.forward(model.as_deref(), target, parts, body);
         let (admitted, response) = if self.guarding.guard.judges_beside() {
-            Box::pin(beside(self.guarding.clone().beside(admitted), answer)).await?
+            Box::pin(both(self.guarding.clone().beside(admitted), answer)).await?
         } else {
             (admitted, answer.await?)
         };
         // Errors of the upstream hold nothing of a model.
         match route.filter(|_| response.status().is_success()) {
             None => Ok(complete(Some(self.guarding.call.path), response)),
-            Some(route) => match Framing::read(response.headers()) {
+            Some(route) => match framing(response.headers()) {
                 Some(wire) => self.stream(route, wire, admitted, response, held, ends_hooks),
                 None => Box::pin(self.after(admitted, response)).await,
             },
@@ -207,21 +206,6 @@ impl<'a> Guarded<'a> {
         }
         tracing::warn!(id = %self.exchange.id, "values cannot be put back into a stream of another format");
         Ok(response)
-    }
-}
-
-/// Asks the upstream while hooks still judge. Nothing is known before they have: a refusal drops the answer, or the call
-/// that waits for it, and so the upstream sees its connection closed.
-async fn beside<V, A>(
-    verdict: impl Future<Output = Result<V, Refusal>>,
-    answer: impl Future<Output = Result<A, Refusal>>,
-) -> Result<(V, A), Refusal> {
-    let (mut verdict, mut answer) = (pin!(verdict), pin!(answer));
-    tokio::select! {
-        biased;
-        // First, so that the request leaves before a hook of this thread takes its time.
-        answer = &mut answer => Ok((verdict.await?, answer?)),
-        verdict = &mut verdict => Ok((verdict?, answer.await?)),
     }
 }
 

@@ -142,22 +142,9 @@ impl Stream {
     /// Waits until the upstream says more, or hooks have decided something.
     async fn step(&mut self, line: &Line) -> Result<(), Refusal> {
         let Self { gate, source, shared, limits, .. } = self;
-        let more = gate.wants_more() && !source.is_gone();
-        let judged = poll_fn(|cx| {
-            if line.committed.get() {
-                gate.commit();
-            }
-            gate.poll(cx)
-        });
-        tokio::select! {
-            biased;
-            () = judged => {}
-            next = source.next(shared, limits), if more => match next? {
-                Some(bytes) => gate.push(gather::kept(bytes)),
-                None => gate.end(UpstreamEnd::Over),
-            },
-        }
-        Ok(())
+        let is_there = !source.is_gone();
+        let next = async { Ok(source.next(shared, limits).await?.map(gather::kept)) };
+        gate.step(|| line.committed.get(), is_there.then_some(next)).await
     }
 
     /// A refusal ends the upstream's work. While nothing has left it is an answer of its own.

@@ -1,5 +1,6 @@
 //! The two stages: before the upstream is asked, and after it answered.
 
+use std::pin::pin;
 use std::sync::{Arc, Mutex};
 
 use bytes::Bytes;
@@ -73,6 +74,15 @@ impl Guard {
             executor,
         };
         EVENTS.iter().any(|event| guard.executor.has(*event)).then_some(guard)
+    }
+
+    /// The same for an agent, which shows its tool calls and their results to hooks itself: here none sees them a second
+    /// time.
+    pub fn of_agent(executor: Executor) -> Option<Self> {
+        let own = |event| [Event::PreInference, Event::PostInference].contains(&event);
+        let may_block = executor.hooks().any(|hook| own(hook.event) && !hook.definition.observer);
+        let guard = Self { results: None, tools: false, may_block, ..Self::new(executor)? };
+        (guard.before || guard.after).then_some(guard)
     }
 
     /// Whether hooks look at requests to this path, or at its answers.
@@ -306,5 +316,24 @@ fn after_input(before: &Input, choice: &Choice, response: &Response) -> Input {
         done_reason: choice.done_reason.clone(),
         usage: response.usage().cloned(),
         ..before.clone()
+    }
+}
+
+/// Asks the upstream while hooks still judge ([`Guard::beside`]). Nothing is known before they have: a refusal drops the
+/// answer, or the call that waits for it, and so the upstream sees its connection closed.
+///
+/// # Errors
+///
+/// That of the verdict, else that of the answer.
+pub async fn both<V, A, E>(
+    verdict: impl Future<Output = Result<V, E>>,
+    answer: impl Future<Output = Result<A, E>>,
+) -> Result<(V, A), E> {
+    let (mut verdict, mut answer) = (pin!(verdict), pin!(answer));
+    tokio::select! {
+        biased;
+        // First, so that the request leaves before a hook of this thread takes its time.
+        answer = &mut answer => Ok((verdict.await?, answer?)),
+        verdict = &mut verdict => Ok((verdict?, answer.await?)),
     }
 }

@@ -27,6 +27,6 @@ mod tools;
 
 pub use call::{Call, Caller, OwnedCall, Witness};
 pub use gate::{Aside, Gate, GateSettings, UpstreamEnd, Work};
-pub use guard::{Admitted, EVENTS, Guard};
+pub use guard::{Admitted, EVENTS, Guard, both};
 pub use refusal::Refusal;
 pub use session::session_of;

@@ -21,6 +21,7 @@ mod response;
 mod rewrite;
 mod route;
 mod stream;
+mod usage;
 mod view;
 
 pub use error::{ReadError, Unheld};
@@ -31,5 +32,7 @@ pub use response::{Choice, Response};
 pub use rewrite::{arguments_of, with_arguments};
 pub use route::{Path, Route, TextRoute, Wire};
 pub use stream::{
-    Block, Call, CallId, Completion, Ending, FRAME_LIMIT, Fate, Fault, Relay, Track, TrackId, TrackKind, keep_alive,
+    Block, Call, CallId, Completion, Ending, FRAME_LIMIT, Fate, Fault, Framing, Notes, Relay, Seal, Track, TrackId,
+    TrackKind, keep_alive,
 };
+pub use usage::Tokens;

@@ -10,14 +10,14 @@ use gatehook_events::trace::{Fault, TraceError};
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, ErrorCode, OpenFlags};
 
-use crate::schema::{self, SchemaError};
+use crate::schema::{self, Schema, SchemaError};
 
 /// How long one statement waits for another process.
 const BUSY: Duration = Duration::from_millis(250);
 
 /// An open file.
 #[derive(Debug)]
-pub struct Database {
+pub(crate) struct Database {
     pub(crate) connection: Connection,
     path: PathBuf,
     /// Device and number of the file that was opened.
@@ -26,7 +26,7 @@ pub struct Database {
 
 impl Database {
     /// Opens a file, or makes it and its folders, for their owner alone.
-    pub fn create(path: &Path) -> Result<Self, TraceError> {
+    pub(crate) fn create(path: &Path, schema: Schema<'static>) -> Result<Self, TraceError> {
         let made = path.parent().map_or(Ok(()), |folder| DirBuilder::new().recursive(true).mode(0o700).create(folder));
         let made = made.and_then(|()| {
             let file = OpenOptions::new().read(true).write(true).create(true).truncate(false).mode(0o600).open(path)?;
@@ -36,36 +36,36 @@ impl Database {
             Ok(())
         });
         made.map_err(|error: io::Error| unreachable(path, &error))?;
-        Self::connect(path)
+        Self::connect(path, schema)
     }
 
     /// Opens a file; `None` where there is none.
-    pub fn open(path: &Path) -> Result<Option<Self>, TraceError> {
+    pub(crate) fn open(path: &Path, schema: Schema<'static>) -> Result<Option<Self>, TraceError> {
         match fs::metadata(path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
             Err(error) => Err(unreachable(path, &error)),
-            Ok(_) => Self::connect(path).map(Some),
+            Ok(_) => Self::connect(path, schema).map(Some),
         }
     }
 
-    fn connect(path: &Path) -> Result<Self, TraceError> {
+    fn connect(path: &Path, schema: Schema<'static>) -> Result<Self, TraceError> {
         let file = fs::metadata(path).map_err(|error| unreachable(path, &error))?;
         let failed = |error: rusqlite::Error| fault(path, &error);
         // A path stands for itself, and names no mutex: each thread has a connection of its own.
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let mut connection = Connection::open_with_flags(path, flags).map_err(failed)?;
         prepare(&connection).map_err(failed)?;
-        schema::migrate(&mut connection, schema::STEPS).map_err(|error| match error {
+        schema::migrate(&mut connection, schema).map_err(|error| match error {
             SchemaError::Sqlite(error) => fault(path, &error),
             SchemaError::Foreign => TraceError {
                 fault: Fault::Corrupted,
                 place: path.display().to_string(),
-                detail: "it holds the tables of another program".to_owned(),
+                detail: "it holds the tables of another program, or others of gatehook's".to_owned(),
             },
             SchemaError::Newer(version) => TraceError {
                 fault: Fault::Newer,
                 place: path.display().to_string(),
-                detail: format!("its schema is {version}, the newest known here is {}", schema::STEPS.len()),
+                detail: format!("its schema is {version}, the newest known here is {}", schema.steps.len()),
             },
         })?;
         Ok(Self { connection, path: path.to_owned(), file: (file.dev(), file.ino()) })
@@ -104,11 +104,16 @@ fn unreachable(path: &Path, error: &io::Error) -> TraceError {
 
 fn fault(path: &Path, error: &rusqlite::Error) -> TraceError {
     let fault = match error.sqlite_error_code() {
+        None if matches!(error, rusqlite::Error::FromSqlConversionFailure(..)) => Fault::Corrupted,
         Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => Fault::Locked,
         Some(ErrorCode::DiskFull) => Fault::Full,
         Some(ErrorCode::NotADatabase | ErrorCode::DatabaseCorrupt) => Fault::Corrupted,
         Some(ErrorCode::CannotOpen | ErrorCode::PermissionDenied | ErrorCode::ReadOnly) => Fault::Unreachable,
         _ => Fault::Failed,
     };
-    TraceError { fault, place: path.display().to_string(), detail: error.to_string() }
+    let detail = match error {
+        rusqlite::Error::FromSqlConversionFailure(_, _, why) => why.to_string(),
+        error => error.to_string(),
+    };
+    TraceError { fault, place: path.display().to_string(), detail }
 }

@@ -7,6 +7,7 @@ use gatehook_events::trace::{HookStats, Query, Recorded, TraceError, Traces};
 use rusqlite::{Connection, Result};
 
 use crate::database::Database;
+use crate::schema::TRACES;
 use crate::tables::{outcomes, traces};
 
 /// Reads the traces of a file. Writers need not wait for it.
@@ -18,7 +19,7 @@ pub struct TraceReader {
 impl TraceReader {
     /// Opens a file; `None` where there is none, because nothing was ever recorded.
     pub fn open(path: &Path) -> std::result::Result<Option<Self>, TraceError> {
-        Ok(Database::open(path)?.map(|database| Self { database }))
+        Ok(Database::open(path, TRACES)?.map(|database| Self { database }))
     }
 
     /// Asks within one transaction, so that all answers are of one moment.

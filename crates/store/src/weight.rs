@@ -1,6 +1,6 @@
-//! How much memory a waiting trace holds, roughly: what can be large is counted, what is small is a constant.
+//! How much memory what waits holds, roughly: what can be large is counted, what is small is a constant.
 
-use gatehook_events::{Message, ToolCall, Trace};
+use gatehook_events::{Entry, Message, ToolCall, Trace};
 use serde_json::{Map, Value};
 
 /// A trace without anything in it.
@@ -21,6 +21,23 @@ pub(crate) fn of(trace: &Trace) -> usize {
         + input.tool_input.as_deref().map_or(0, object)
         + [&input.data, &input.details, &input.error, &input.summary].into_iter().flatten().map(value_of).sum::<usize>()
         + input.extra.iter().map(|(name, value)| name.len() + value_of(value)).sum::<usize>()
+}
+
+/// The same of an entry.
+pub(crate) fn of_entry(entry: &Entry) -> usize {
+    128 + match entry {
+        Entry::Message { message: it } => message(it),
+        Entry::Said { text, .. } | Entry::Notice { text, .. } => text.len(),
+        Entry::Compacted { summary, .. } => summary.len(),
+        Entry::Granted { rule, mode } => [rule, mode].into_iter().flatten().map(|text| text.len()).sum(),
+        Entry::Other { data } => value_of(data),
+        Entry::Turn { .. }
+        | Entry::Switched { .. }
+        | Entry::Model { .. }
+        | Entry::Spent { .. }
+        | Entry::Undone { .. }
+        | Entry::TurnEnd { .. } => 0,
+    }
 }
 
 fn message(message: &Message) -> usize {

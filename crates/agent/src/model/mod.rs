@@ -3,15 +3,141 @@
 //! A [`Model`] writes a conversation in its server's format, and reads the answer as it streams. Between both stand the
 //! same stages as in the gateway: the request's bytes pass [`Guard::before`](gatehook_guard::Guard::before), the answer's
 //! a [`Gate`](gatehook_guard::Gate). So a guard written for the wire holds here.
+//!
+//! - `write`: a conversation as a request.
+//! - `exchange`: the way of one question and its answer, hooks and further attempts included.
+//! - `server`: bytes to a server and from it; `replay`: answers from a file in its place.
+//! - `read`: the answer's bytes as text, thinking and calls.
+//! - `fault`: what servers say went wrong.
+//! - `window`: how many tokens a model takes.
+
+mod exchange;
+mod fault;
+mod format;
+mod names;
+mod read;
+mod replay;
+mod server;
+#[cfg(test)]
+mod tests;
+mod window;
+mod write;
 
 use std::sync::Arc;
+use std::time::Duration;
 
-use gatehook_engine::events::Message;
+use gatehook_engine::events::{Event, Message, Verdict};
 use gatehook_guard::{Guard, Refusal};
-use serde_json::Value;
+use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
 
+use self::exchange::Exchange;
+use self::window::Window;
 use crate::tools::ToolSpec;
+
+pub use format::{Format, Prices};
+pub use replay::{Replay, ReplayError};
+pub use server::{Http, Patience, Server};
+
+/// A model, and the server that runs it. A clone asks the same server.
+#[derive(Debug, Clone)]
+pub struct Model {
+    id: Arc<str>,
+    /// What its server speaks.
+    pub format: Format,
+    /// Where it is.
+    pub server: Server,
+    /// What it costs; absent is unpriced.
+    pub prices: Option<Prices>,
+    /// Tokens of an answer at most; absent is what its server takes, or its family is known for.
+    pub max_tokens: Option<u32>,
+    /// Further members of its requests, as `temperature`; for Ollama those of `options`.
+    pub options: Arc<Map<String, Value>>,
+    /// What is waited for.
+    pub patience: Patience,
+    /// The agent that asks, for answers of a [`Replay`] that are meant for one.
+    pub agent: Option<Arc<str>>,
+    window: Arc<Window>,
+}
+
+impl Model {
+    /// A model about which nothing more is known.
+    pub fn new(id: &str, format: Format, server: Server) -> Self {
+        Self {
+            id: id.into(),
+            format,
+            server,
+            prices: None,
+            max_tokens: None,
+            options: Arc::default(),
+            patience: Patience::default(),
+            agent: None,
+            window: Arc::default(),
+        }
+    }
+
+    /// A model whose answers stand in a file.
+    pub fn replay(replay: Arc<Replay>) -> Self {
+        let name = format!("replay/{}", replay.name());
+        Self::new(&name, Format::OpenAi, Server::Replay(replay))
+    }
+
+    /// The same with a window of so many tokens; 0 is unknown. Ollama is told to make it as large.
+    #[must_use]
+    pub fn with_window(mut self, tokens: u64) -> Self {
+        self.window = Arc::new(Window::said(tokens));
+        self
+    }
+
+    /// The same model for another agent.
+    #[must_use]
+    pub fn of_agent(&self, name: &Arc<str>) -> Self {
+        Self { agent: Some(name.clone()), ..self.clone() }
+    }
+
+    /// Provider and name, as in `ollama/llama3`.
+    pub fn id(&self) -> &Arc<str> {
+        &self.id
+    }
+
+    /// As in `ollama`.
+    pub fn provider(&self) -> &str {
+        self.id.split_once('/').map_or("", |(provider, _)| provider)
+    }
+
+    /// Its name for its server, as in `llama3`.
+    pub fn name(&self) -> &str {
+        self.id.split_once('/').map_or(&*self.id, |(_, name)| name)
+    }
+
+    /// Tokens that a question and its answer may have together, as far as is known by now; 0 is unknown. It is asked for
+    /// while the first answer comes.
+    pub fn window(&self) -> u64 {
+        self.window.known(self)
+    }
+
+    /// Asks its server for the window, unless it is known. Waits seconds at most.
+    pub async fn learn_window(&self) {
+        self.window.learn(self).await;
+    }
+
+    /// Asks. What the model says is told to [`Ask::says`] as it comes, as far as hooks let it go; the reply is all of it
+    /// once more. A server that is too busy (429, 503, 529) is asked again, three times at most, as long as nothing was
+    /// said.
+    ///
+    /// On [`Ask::cancel`], and when the future is dropped, the connection is closed and hooks at work are ended.
+    ///
+    /// # Errors
+    ///
+    /// A [`ModelError`]; what was said before stays said.
+    pub async fn ask(&self, ask: &Ask<'_>) -> Result<Reply, ModelError> {
+        tokio::select! {
+            biased;
+            () = ask.cancel.cancelled() => Err(ModelError::Cancelled),
+            reply = Box::pin(Exchange::new(self, ask).run()) => reply,
+        }
+    }
+}
 
 /// One question to a model.
 #[derive(Clone, Copy)]
@@ -34,6 +160,12 @@ pub struct Ask<'a> {
 pub trait Says: Send + Sync {
     /// A piece of its text, or of its thinking.
     fn says<'a>(&'a self, thinking: bool, piece: &'a str) -> Saying<'a>;
+
+    /// Hooks of the wire judged, before the next piece. Must not wait.
+    fn judged(&self, _event: Event, _verdict: &Verdict) {}
+
+    /// The server is too busy, and is asked again after `pause`. Must not wait.
+    fn waits(&self, _why: &ModelError, _pause: Duration) {}
 }
 
 /// Somebody at work with a piece.

@@ -11,6 +11,7 @@ pub(crate) mod list;
 pub(crate) mod replay;
 pub(crate) mod schema;
 pub(crate) mod serve;
+pub(crate) mod sessions;
 pub(crate) mod setup;
 pub(crate) mod stats;
 pub(crate) mod trace;

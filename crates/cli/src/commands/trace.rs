@@ -117,7 +117,7 @@ fn came(outcome: &RecordedOutcome) -> String {
 }
 
 /// RFC 3339 in UTC.
-fn when(time: SystemTime, unit: Unit) -> String {
+pub(super) fn when(time: SystemTime, unit: Unit) -> String {
     let time = Timestamp::try_from(time).unwrap_or(Timestamp::UNIX_EPOCH);
     time.round(unit).unwrap_or(time).to_string()
 }

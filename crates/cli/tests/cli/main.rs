@@ -24,6 +24,7 @@ mod remembering;
 mod replaying;
 mod schema;
 mod serve;
+mod sessions;
 mod setup;
 mod starting;
 mod support;

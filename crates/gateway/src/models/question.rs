@@ -4,7 +4,7 @@
 
 use gatehook_engine::events::TokenUsage;
 use gatehook_engine::handlers::model::ResponseSchema;
-use gatehook_inference::{ReadError, Response, Route};
+use gatehook_inference::{ReadError, Response, Route, Tokens};
 use http::header::AUTHORIZATION;
 use http::{HeaderName, HeaderValue, Uri};
 use hyper::body::Bytes;
@@ -16,29 +16,18 @@ use crate::config::UpstreamKind;
 /// Tokens that Anthropic may answer with; it wants to be told.
 const MAX_TOKENS: u32 = 1024;
 
-/// The path of a question, the format of its answer, and the counters of tokens in it: asked, answered.
-const FORMATS: &[(UpstreamKind, &str, Route, &[&str], &str)] = &[
-    (UpstreamKind::Ollama, "/api/chat", Route::Chat, &["prompt_eval_count"], "eval_count"),
-    (UpstreamKind::OpenAi, "/v1/chat/completions", Route::ChatCompletions, &["prompt_tokens"], "completion_tokens"),
-    (
-        UpstreamKind::Anthropic,
-        "/v1/messages",
-        Route::Messages,
-        &["input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens"],
-        "output_tokens",
-    ),
-];
-
-type Format = (&'static str, Route, &'static [&'static str], &'static str);
-
-fn format(kind: UpstreamKind) -> Format {
-    let found = FORMATS.iter().find(|(known, ..)| *known == kind);
-    found.map_or(("", Route::Chat, &[], ""), |(_, path, route, asked, answered)| (path, *route, asked, answered))
+/// The route of a question.
+pub(super) fn route(kind: UpstreamKind) -> Route {
+    match kind {
+        UpstreamKind::Ollama => Route::Chat,
+        UpstreamKind::OpenAi => Route::ChatCompletions,
+        UpstreamKind::Anthropic => Route::Messages,
+    }
 }
 
 /// Where a question goes; the base address may end in `/v1`, as libraries want it, or not.
 pub(super) fn url(kind: UpstreamKind, base: &Uri) -> Option<Uri> {
-    let (path, ..) = format(kind);
+    let path = route(kind).path();
     let before = base.path().trim_end_matches('/');
     let before = if path.starts_with("/v1/") { before.strip_suffix("/v1").unwrap_or(before) } else { before };
     let mut parts = base.clone().into_parts();
@@ -122,12 +111,9 @@ pub(super) fn answer(
     body: Bytes,
     schema: Option<&ResponseSchema>,
 ) -> Result<(String, Option<TokenUsage>), ReadError> {
-    let (_, route, asked, answered) = format(kind);
-    let response = Response::read(route, body)?;
-    let usage = response.usage().map(|usage| TokenUsage {
-        input_tokens: asked.iter().filter_map(|name| usage.get(*name)?.as_u64()).fold(0, u64::saturating_add),
-        output_tokens: usage.get(answered).and_then(Value::as_u64).unwrap_or(0),
-    });
+    let response = Response::read(route(kind), body)?;
+    let tokens = response.usage().map(|usage| Tokens::of(route(kind), usage));
+    let usage = tokens.map(|tokens| TokenUsage { input_tokens: tokens.input, output_tokens: tokens.output });
     let output = response.choices().first().map(|choice| &choice.output);
     let called = schema.filter(|_| kind == UpstreamKind::Anthropic).and_then(|schema| {
         let name = plain_name(&schema.name);

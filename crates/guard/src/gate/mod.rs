@@ -272,6 +272,41 @@ impl Gate {
         if moved { Poll::Ready(()) } else { Poll::Pending }
     }
 
+    /// Waits until hooks have decided something, or `next` gives more of the upstream: bytes, or none at its end. It is
+    /// not asked while no more need be read, nor where there is none. `committed` says whether the status line has left
+    /// meanwhile, as [`Gate::commit`]. Dropping the future loses nothing that `next` does not lose.
+    ///
+    /// # Errors
+    ///
+    /// As those of `next`; the gate is as it was.
+    pub async fn step<E>(
+        &mut self,
+        committed: impl Fn() -> bool,
+        next: Option<impl Future<Output = Result<Option<Bytes>, E>>>,
+    ) -> Result<(), E> {
+        let next = next.filter(|_| self.wants_more());
+        let judged = poll_fn(|cx| {
+            if committed() {
+                self.commit();
+            }
+            self.poll(cx)
+        });
+        let Some(next) = next else {
+            judged.await;
+            return Ok(());
+        };
+        let came = tokio::select! {
+            biased;
+            () = judged => return Ok(()),
+            came = next => came?,
+        };
+        match came {
+            Some(bytes) => self.push(bytes),
+            None => self.end(UpstreamEnd::Over),
+        }
+        Ok(())
+    }
+
     /// [`Gate::poll`] to wait for. Dropping the future loses nothing.
     pub async fn judged(&mut self) {
         poll_fn(|cx| self.poll(cx)).await;

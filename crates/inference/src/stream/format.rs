@@ -7,7 +7,6 @@ use serde_json::Value;
 use super::chat::Chat;
 use super::frame::{Event, Frame};
 use super::leave::{Leaving, leave};
-use super::lines::Framing;
 use super::messages::Messages;
 use super::native::Native;
 use super::responses::Responses;
@@ -74,13 +73,6 @@ pub(super) fn of(route: Route) -> Box<dyn Format> {
         Route::Messages => Box::new(Messages::default()),
         Route::Responses => Box::new(Responses::default()),
         Route::Chat | Route::Generate => Box::new(Native::new(route)),
-    }
-}
-
-pub(super) fn framing(route: Route) -> Framing {
-    match route {
-        Route::Chat | Route::Generate => Framing::Lines,
-        _ => Framing::Events,
     }
 }
 

@@ -7,17 +7,39 @@ use bytes::{Bytes, BytesMut};
 use memchr::{memchr, memchr2};
 
 use super::Fault;
+use crate::route::{Route, Wire};
 
 /// The longest frame, in bytes: what it holds is seen only when it is there as a whole.
 pub const FRAME_LIMIT: usize = 16 << 20;
 
-/// How frames are told apart.
+/// How the frames of a stream are told apart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Framing {
-    /// Events end with a blank line; lines end with LF, CRLF or CR.
+pub enum Framing {
+    /// Server-sent events: they end with a blank line; lines end with LF, CRLF or CR.
     Events,
-    /// Lines end with LF.
+    /// JSON in lines, which end with LF.
     Lines,
+}
+
+/// The types of streams.
+const TYPES: [(&str, Framing); 4] = [
+    ("text/event-stream", Framing::Events),
+    ("application/x-ndjson", Framing::Lines),
+    ("application/ndjson", Framing::Lines),
+    ("application/jsonl", Framing::Lines),
+];
+
+impl Framing {
+    /// That of a route's streams.
+    pub fn of(route: Route) -> Self {
+        if route.wire() == Wire::Ollama { Self::Lines } else { Self::Events }
+    }
+
+    /// Whether an answer of this `Content-Type` comes in pieces, and how they are told apart.
+    pub fn named(content_type: &str) -> Option<Self> {
+        let kind = content_type.split(';').next().unwrap_or_default().trim();
+        TYPES.iter().find(|(name, _)| name.eq_ignore_ascii_case(kind)).map(|(_, framing)| *framing)
+    }
 }
 
 /// The bytes of one frame, its end of line or blank line included: a part of one read.

@@ -36,10 +36,11 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use gatehook_events::ToolCall;
+use serde_json::Value;
 use thiserror::Error;
 
 pub use completion::Completion;
-pub use lines::FRAME_LIMIT;
+pub use lines::{FRAME_LIMIT, Framing};
 pub use relay::Relay;
 pub(crate) use tokens::spelled;
 
@@ -166,6 +167,26 @@ pub struct Block<'a> {
     pub hook: &'a HookNote,
     /// How it ends.
     pub ending: Ending,
+}
+
+/// What a stream tells whoever asked, beside what the model says: [`Relay::noting`].
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Notes {
+    /// Thinking that the server wants back as it came, in order.
+    pub seals: Vec<Seal>,
+    /// The error that the upstream ended the stream with, as it is spelled.
+    pub error: Option<Value>,
+    /// What a gateway's hook did to the answer: the `hook` object of its last event.
+    pub hook: Option<Value>,
+}
+
+/// A block of thinking that is signed, or that is shown to nobody.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Seal {
+    /// Text of the thinking's track, in bytes, and its signature.
+    Signed(Range<usize>, String),
+    /// `redacted_thinking`: all there is of it.
+    Hidden(String),
 }
 
 /// What may be sent between two frames while a client waits, so that it does not give up; none on NDJSON, where a blank

@@ -14,7 +14,7 @@ use super::lines::{Framing, Raw, Splitter};
 use super::mend::Mender;
 use super::queue::Queue;
 use super::said::{Said, Span};
-use super::{Block, Call, CallId, Fate, Fault, Track, TrackId, TrackKind};
+use super::{Block, Call, CallId, Fate, Fault, Notes, Track, TrackId, TrackKind};
 use crate::alternatives;
 use crate::error::{ReadError, Unheld};
 use crate::json::{Document, NO_CHARACTER};
@@ -76,7 +76,7 @@ enum Out {
 impl Relay {
     /// A stream that has not begun.
     pub fn new(route: Route) -> Self {
-        let framing = format::framing(route);
+        let framing = Framing::of(route);
         Self {
             framing,
             format: format::of(route),
@@ -99,6 +99,13 @@ impl Relay {
     #[must_use]
     pub fn without_alternatives(self) -> Self {
         Self { alone: true, ..self }
+    }
+
+    /// The same for whoever asked: what the stream tells beside what the model says is kept as [`Relay::notes`].
+    #[must_use]
+    pub fn noting(mut self) -> Self {
+        self.said.notes = Some(Box::default());
+        self
     }
 
     /// The same for a stream that nobody judges: frames that cannot be read pass as they came.
@@ -200,6 +207,12 @@ impl Relay {
             self.format.read(&Event { name: name.as_deref(), data }, &mut self.said, &mut frame)?;
         }
         frame.closes = self.said.ends() > before;
+        if let (true, Some(notes), Some(document)) = (frame.closes, &mut self.said.notes, &document) {
+            let told = |key| document.some(Document::ROOT, key).map(|at| document.value(at));
+            let error = || told("error").unwrap_or_else(|| document.value(Document::ROOT));
+            notes.error = notes.error.take().or_else(|| self.said.error.then(error));
+            notes.hook = notes.hook.take().or_else(|| told("hook"));
+        }
         if frame.wakes || self.said.over {
             self.held.look_at_all();
         }
@@ -235,6 +248,11 @@ impl Relay {
     /// before it.
     pub fn upstream_error(&self) -> bool {
         self.said.error
+    }
+
+    /// What it told so far beside what the model says; none without [`Relay::noting`].
+    pub fn notes(&self) -> Option<&Notes> {
+        self.said.notes.as_deref()
     }
 
     /// The texts; the index is the [`TrackId`]. A track is there once its first character has come.

@@ -7,7 +7,7 @@ use std::ops::Range;
 use gatehook_events::ToolCall;
 use serde_json::Value;
 
-use super::{Call, CallId, Fate, Fault, Name, Track, TrackId, TrackKind};
+use super::{Call, CallId, Fate, Fault, Name, Notes, Seal, Track, TrackId, TrackKind};
 use crate::error::Unheld;
 use crate::refusal::HookNote;
 use crate::rewrite::object_of;
@@ -102,6 +102,8 @@ pub(super) struct Said {
     pub(super) note: Option<HookNote>,
     /// A format repeats its texts: they are kept as a whole.
     pub(super) keeps: bool,
+    /// What else it tells, where somebody wants to know.
+    pub(super) notes: Option<Box<Notes>>,
 }
 
 impl Said {
@@ -203,6 +205,15 @@ impl Said {
         for (call, state) in open {
             call.decided = true;
             state.fate = Decided::Removed;
+        }
+    }
+
+    /// A part of the thinking is signed, or its signature goes on.
+    pub(super) fn seal(&mut self, text: Range<usize>, signature: &str, goes_on: bool) {
+        let Some(notes) = &mut self.notes else { return };
+        match notes.seals.last_mut() {
+            Some(Seal::Signed(_, before)) if goes_on => before.push_str(signature),
+            _ => notes.seals.push(Seal::Signed(text, signature.to_owned())),
         }
     }
 
@@ -375,7 +386,13 @@ impl Said {
         let texts: usize = self.tracks.iter().map(|track| track.text.len()).sum();
         let calls = self.calls.iter().zip(&self.call_states);
         let arguments = calls.map(|(call, state)| call.call.function.arguments.len() + state.arguments.len());
-        texts + arguments.sum::<usize>() + self.calls.len() * (size_of::<Call>() + size_of::<CallState>())
+        let seals = self.notes.iter().flat_map(|notes| &notes.seals).map(|seal| match seal {
+            Seal::Signed(_, seal) | Seal::Hidden(seal) => seal.len() + size_of::<Seal>(),
+        });
+        texts
+            + arguments.sum::<usize>()
+            + seals.sum::<usize>()
+            + self.calls.len() * (size_of::<Call>() + size_of::<CallState>())
     }
 }
 

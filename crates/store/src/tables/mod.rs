@@ -1,6 +1,8 @@
 //! One file for each table: how it is made, written and read.
 
+pub(crate) mod entries;
 pub(crate) mod outcomes;
+pub(crate) mod sessions;
 pub(crate) mod traces;
 
 use std::time::{Duration, SystemTime};

@@ -155,7 +155,7 @@ fn read(row: &Row<'_>) -> Result<Recorded> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::schema::{STEPS, migrate};
+    use crate::schema::{TRACES, migrate};
 
     /// What SQLite would do for a query.
     fn plan(connection: &Connection, query: &Query) -> String {
@@ -168,7 +168,7 @@ mod tests {
     #[test]
     fn no_query_sorts_or_reads_rows_that_an_index_could_spare_it() {
         let mut connection = Connection::open_in_memory().unwrap();
-        migrate(&mut connection, STEPS).unwrap();
+        migrate(&mut connection, TRACES).unwrap();
         let any = Query::default();
         let [event, session, hook] = ["pre_tool_use", "s", "guard"].map(|name| Some(name.to_owned()));
         let since = Some(SystemTime::now());

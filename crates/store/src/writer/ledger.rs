@@ -9,6 +9,7 @@ use rusqlite::TransactionBehavior;
 use super::{Keep, Shared, Waiting};
 use crate::database::Database;
 use crate::kept::{self, Kept};
+use crate::schema::TRACES;
 use crate::tables::{outcomes, traces};
 
 /// A file that failed is left alone so long.
@@ -86,7 +87,7 @@ impl<'s> Ledger<'s> {
             if let Some(error) = known.filter(|_| rests) {
                 return Err(error);
             }
-            let opened = Database::create(&self.shared.path);
+            let opened = Database::create(&self.shared.path, TRACES);
             let failed = opened.as_ref().err().map(|error| error.fault).filter(|fault| *fault != Fault::Locked);
             self.failed = failed.map(|fault| (Instant::now(), fault));
             self.database = Some(opened?);

@@ -1,5 +1,7 @@
 //! The blocks of a message: what came of them, and what of that has left.
 
+use std::ops::Range;
+
 use crate::stream::said::{Decided, Said, Span};
 use crate::stream::{CallId, TrackKind};
 
@@ -24,6 +26,8 @@ pub(super) struct Block {
     spans: Vec<Span>,
     /// Its thinking is signed: it leaves as a whole and as it came, or not at all.
     pub(super) sealed: bool,
+    /// Its signature has begun.
+    pub(super) signed: bool,
     /// Arguments of its call came in deltas.
     pub(super) argued: bool,
     /// All of it has come.
@@ -47,6 +51,7 @@ impl Block {
             kind,
             spans: Vec::new(),
             sealed: false,
+            signed: false,
             argued: false,
             over: false,
             left: None,
@@ -65,6 +70,12 @@ impl Block {
             }
             _ => self.spans.push(span.clone()),
         }
+    }
+
+    /// Where its text stands in its track.
+    pub(super) fn text(&self) -> Range<usize> {
+        let (first, last) = (self.spans.first(), self.spans.last());
+        first.zip(last).map_or(0..0, |(first, last)| first.range.start..last.range.end)
     }
 
     /// The call that it makes, or whose result it is.

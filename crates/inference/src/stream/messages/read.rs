@@ -12,7 +12,7 @@ use crate::json::{At, Document};
 use crate::response::shown_whole;
 use crate::stream::format::{members, named};
 use crate::stream::said::{CallState, Said};
-use crate::stream::{Call, CallId, Fault, TrackKind};
+use crate::stream::{Call, CallId, Fault, Seal, TrackKind};
 use crate::view::Draft;
 
 const EVENT: &[&str] = &["type", "index", "message", "content_block", "delta", "usage"];
@@ -119,8 +119,12 @@ impl Messages {
                 told.piece = Some(append(block, TrackKind::Thinking, &more, said)?);
             }
             (Event::Signature, _) => {
-                let signed = document.string(delta, "signature").is_some_and(|signature| !signature.is_empty());
+                let signature = document.string(delta, "signature").unwrap_or_default();
+                let signed = !signature.is_empty();
                 block.sealed |= signed && block.left.is_none();
+                if signed {
+                    said.seal(block.text(), &signature, std::mem::replace(&mut block.signed, true));
+                }
             }
             (Event::Arguments, Some(state)) => {
                 let more = text(document, delta, "partial_json")?;
@@ -175,6 +179,9 @@ impl Messages {
         };
         said.turn(0, track);
         told.block = Some(self.blocks.len());
+        if let (Some(notes), "redacted_thinking") = (&mut said.notes, name) {
+            notes.seals.extend(document.string(at, "data").map(|data| Seal::Hidden(data.into_owned())));
+        }
         let mut block = Block::new(told.place, kind);
         // Those who sign their thinking say so where it begins, with a signature that is empty as yet.
         block.sealed = track == Some(TrackKind::Thinking) && document.some(at, "signature").is_some();
