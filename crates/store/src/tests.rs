@@ -180,7 +180,7 @@ fn the_statistics_count_runs_failures_blocks_and_times() {
 fn the_statistics_of_a_time_leave_out_what_is_older_wherever_it_lies() {
     let Place { _folder, path } = place();
     let now = SystemTime::now();
-    let run = |event, hours, hook: &str| {
+    let run = |event, hours: u64, hook: &str| {
         let time = now - Duration::from_secs(3600 * hours);
         Trace {
             time,
