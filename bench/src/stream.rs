@@ -1,6 +1,6 @@
 //! The frames of a streamed chat: some 230 bytes each, one token of English text in all but the first and the last.
 //!
-//! Frames that leave one by one say in their `id` when they left, so that whoever reads them knows how long they took.
+//! Frames that leave one by one say in a comment when they left, so that whoever reads them knows how long they took.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -25,8 +25,8 @@ pub const END: &str = "0\r\n\r\n";
 /// The stream's own end.
 const DONE: &str = "data: [DONE]\n\n";
 
-/// Where a frame says when it left, in microseconds since 1970, with 16 digits.
-const STAMP: &str = r#""id":"chatcmpl-"#;
+/// Where a frame says when it left, in microseconds since 1970, with 16 digits: in a comment before its data.
+const STAMP: &str = ": ";
 /// Where the token begins.
 const CONTENT: &str = r#""content":""#;
 
@@ -54,7 +54,8 @@ pub fn text(frames: usize) -> String {
     (0..frames).filter_map(|number| content(number, frames)).collect()
 }
 
-/// Frame `number` of so many, as one chunk; the last one with the stream's end behind it.
+/// Frame `number` of so many, as one chunk; the last one with the stream's end behind it. With a stamp other than 0 it says
+/// when it left.
 #[must_use]
 pub fn chunk(number: usize, frames: usize, stamp: u64) -> String {
     let delta = match content(number, frames) {
@@ -64,10 +65,11 @@ pub fn chunk(number: usize, frames: usize, stamp: u64) -> String {
     };
     let last = number + 1 == frames;
     let finish = if last { r#""stop""# } else { "null" };
+    let comment = if stamp > 0 { format!("{STAMP}{stamp:016}\n") } else { String::new() };
     let frame = format!(
-        "data: {{{STAMP}{stamp:016}\",\"object\":\"chat.completion.chunk\",\"created\":1760000000,\"model\":\"bench\",\
-         \"system_fingerprint\":\"fp_44709d6fcb\",\"choices\":[{{\"index\":0,\"delta\":{delta},\"logprobs\":null,\
-         \"finish_reason\":{finish}}}]}}\n\n"
+        "{comment}data: {{\"id\":\"chatcmpl-1760000000000000\",\"object\":\"chat.completion.chunk\",\
+         \"created\":1760000000,\"model\":\"bench\",\"system_fingerprint\":\"fp_44709d6fcb\",\
+         \"choices\":[{{\"index\":0,\"delta\":{delta},\"logprobs\":null,\"finish_reason\":{finish}}}]}}\n\n"
     );
     let chunk = |data: &str| format!("{:x}\r\n{data}\r\n", data.len());
     if last { chunk(&frame) + &chunk(DONE) + END } else { chunk(&frame) }
@@ -104,9 +106,10 @@ impl<'a> Frame<'a> {
         let end = memmem::find(body, b"\n\n")? + 2;
         let frame = body.get(..end).unwrap_or_default();
         let after = |mark: &str| memmem::find(frame, mark.as_bytes()).and_then(|at| frame.get(at + mark.len()..));
-        let stamp = after(STAMP).and_then(|rest| std::str::from_utf8(rest.get(..16)?).ok()?.parse().ok());
+        let stamp = frame.strip_prefix(STAMP.as_bytes());
+        let stamp = stamp.and_then(|rest| std::str::from_utf8(rest.get(..16)?).ok()?.parse().ok());
         let text = after(CONTENT).and_then(|rest| std::str::from_utf8(rest.get(..memchr::memchr(b'"', rest)?)?).ok());
-        Some((Self { stamp: stamp.filter(|stamp| *stamp > 0), text: text.unwrap_or_default() }, end))
+        Some((Self { stamp, text: text.unwrap_or_default() }, end))
     }
 }
 
@@ -119,7 +122,7 @@ mod tests {
         let chunk = chunk(3, 9, 1_760_000_000_123_456);
         let (size, frame) = chunk.split_once("\r\n").unwrap();
         assert_eq!(usize::from_str_radix(size, 16).unwrap() + 2, frame.len());
-        assert!((190..260).contains(&frame.len()), "{}", frame.len());
+        assert!((200..260).contains(&frame.len()), "{}", frame.len());
         let (read, end) = Frame::first(frame.as_bytes()).unwrap();
         assert_eq!((read, end), (Frame { stamp: Some(1_760_000_000_123_456), text: token(2) }, frame.len() - 2));
         assert_eq!(Frame::first(b"data: {}\n"), None);

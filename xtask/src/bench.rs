@@ -1,5 +1,6 @@
 //! `cargo xtask bench NAME`: measures, prints one table, keeps it as JSON, and on request in `docs/benchmarks.md`.
 
+mod agent;
 mod comparison;
 mod dispatch;
 mod figures;
@@ -30,7 +31,7 @@ pub(crate) struct Options {
 }
 
 pub(crate) const USAGE: &str =
-    "cargo xtask bench gateway|stream|dispatch|turns|handlers [--rounds N] [--seconds S] [--write]";
+    "cargo xtask bench gateway|stream|dispatch|turns|handlers|agent [--rounds N] [--seconds S] [--write]";
 
 /// Runs the bench that the first argument names.
 pub(crate) fn run(arguments: &[String]) -> Outcome {
@@ -43,6 +44,7 @@ pub(crate) fn run(arguments: &[String]) -> Outcome {
         "dispatch" => dispatch::run(&options)?,
         "turns" => turns::run(&options)?,
         "handlers" => handlers::run(&options)?,
+        "agent" => agent::run(&options)?,
         other => return Err(format!("no bench `{other}`; usage: {USAGE}").into()),
     };
     report.print();

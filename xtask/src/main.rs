@@ -29,7 +29,7 @@ usage: cargo xtask COMMAND
   test [STEP…]           every check, in order, up to the first failure; or the named ones
   conformance [FILE…]    conformance vectors: the committed ones, or any file of that form
   fuzz [TARGET…]         runs every fuzz target, or the named ones, for a minute each [--seconds N]
-  bench NAME             gateway, stream, dispatch, turns or handlers: measures, prints a table, writes target/bench/NAME.json
+  bench NAME             gateway, stream, dispatch, turns, handlers or agent: measures, prints a table, writes target/bench/NAME.json
                          [--rounds N] [--seconds S] [--write: the table into docs/benchmarks.md]
   generate               writes what is made from tables: documentation, schemas
 ";

@@ -11,7 +11,7 @@
 //! `delay_p99_us`, `delay_max_us` (from leaving the upstream to their arrival) and `together` (the share of them that
 //! came in one read with the one before).
 //!
-//! Connections of a paced stream start evenly over the time between two frames. With `slow` it says `open` and how many
+//! Paced streams begin evenly over the time that one takes, up to a second, so that few end and begin at once. With `slow` it says `open` and how many
 //! streams there are five seconds after the last has begun, and holds them until it is ended.
 
 #![allow(clippy::print_stdout, reason = "its result goes to standard output")]
@@ -28,6 +28,8 @@ use gatehook_bench::ready::{Alarm, Connection, Ready};
 use gatehook_bench::response::Response;
 use gatehook_bench::stream::{self, Frame};
 
+/// Over which paced streams begin, at most.
+const SPREAD: Duration = Duration::from_secs(1);
 const WARM_UP: Duration = Duration::from_millis(500);
 /// How long streams that stand open have to send some frames.
 const OPENING: Duration = Duration::from_secs(5);
@@ -93,7 +95,10 @@ impl Load {
             clients.push(Client::new(connection));
         }
         let text = exchange.frames().map(stream::text);
-        let apart = exchange.pace().and_then(|pace| pace.every.checked_div(u32::try_from(connections).ok()?));
+        let apart = exchange.pace().and_then(|pace| {
+            let between = u32::try_from(pace.frames.saturating_sub(1)).ok()?;
+            pace.every.saturating_mul(between).min(SPREAD).checked_div(u32::try_from(connections).ok()?)
+        });
         let apart = apart.unwrap_or_default();
         Ok(Self { request, text, apart, ready, clients, measured: Measured::default() })
     }

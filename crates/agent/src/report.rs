@@ -97,6 +97,9 @@ pub enum Report {
         verdict: Verb,
         /// One record for each hook.
         outcomes: Vec<Outcome>,
+        /// Why it was blocked, a line for each hook.
+        #[serde(skip_serializing_if = "String::is_empty")]
+        message: String,
         /// What the person is told, a line for each.
         #[serde(skip_serializing_if = "String::is_empty")]
         system_message: String,

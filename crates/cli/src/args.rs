@@ -1,5 +1,6 @@
 //! The command line, as clap reads it.
 
+mod agent;
 mod outside;
 mod sessions;
 
@@ -10,6 +11,7 @@ use std::time::Duration;
 use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 
+pub(crate) use self::agent::{AgentArgs, RunArgs};
 pub(crate) use self::outside::{FireArgs, GitCommand, GitStage, ImportArgs, SetupArgs};
 pub(crate) use self::sessions::{ExportFormat, SessionsArgs, SessionsCommand, SessionsListArgs};
 use crate::{environment, places};
@@ -44,6 +46,9 @@ pub(crate) enum Command {
     Serve(ServeArgs),
     /// Show the main job on built-in defaults: three exchanges and their verdicts.
     Demo(DemoArgs),
+    /// Let an agent do a task, without a person to ask: what would be asked is denied.
+    #[command(after_help = environment::trust_section())]
+    Run(RunArgs),
     /// List, check and try hooks.
     #[command(subcommand)]
     Hooks(HooksCommand),

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::io;
 
+use gatehook_agent::team::TeamProblem;
 use gatehook_engine::config::{ConfigError, Diagnostic as Found};
 use gatehook_engine::executor::BuildCause;
 use gatehook_engine::trust::store::StoreError;
@@ -131,6 +132,12 @@ impl Problem {
         problem
     }
 
+    fn of_team(problem: TeamProblem) -> Self {
+        let TeamProblem { file, line, message, help } = problem;
+        let place = file.map(|file| Place { file: file.display().to_string(), line, column: None });
+        Problem { message, help, place, ..Problem::default() }
+    }
+
     fn json(&self) -> Value {
         let mut json = json!({"message": self.message, "kind": self.kind, "path": self.path, "help": self.help});
         if let (Some(place), Some(object)) = (&self.place, json.as_object_mut()) {
@@ -214,6 +221,7 @@ impl From<PolicyError> for Failure {
             PolicyError::Unusable { files, hooks } => {
                 files.iter().flat_map(of_file).chain(hooks.into_iter().map(Problem::of_hook)).collect()
             }
+            PolicyError::Team(error) => error.problems.into_iter().map(Problem::of_team).collect(),
             PolicyError::UnknownProfile(_) => return Self::usage(error.to_string(), None),
             PolicyError::Variables(error) => return error.into(),
             PolicyError::WorkingDir(_) => return Self::new(Exit::Configuration, error.to_string(), None),

@@ -5,7 +5,9 @@
 //! others, `serving` is what `serve` is told, `raising` dispatches events, `recording` remembers them, `sessions`
 //! finds what the agent kept, `failure` shows what went wrong, `exit` says it to scripts.
 
+mod agent;
 mod args;
+mod chat;
 mod commands;
 mod environment;
 mod exit;
@@ -56,6 +58,7 @@ fn run(cli: Cli, printer: &mut Printer) -> Result<Exit, Failure> {
         Command::Setup(args) => commands::setup::run(&args, printer),
         Command::Sessions(args) => commands::sessions::run(&args, printer),
         Command::Import(args) => commands::import::run(&args, printer),
+        Command::Run(args) => commands::run::run(&args, printer),
         Command::Schema(args) => commands::schema::run(&args, printer),
         Command::Completions { shell } => commands::completions::run(shell, printer),
     }

@@ -5,10 +5,13 @@ use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use gatehook_agent::team::{self, AgentDefinition, Team, TeamError, TeamFile, is_part};
 use gatehook_engine::config::ollm::{self, OllmOptions};
-use gatehook_engine::config::{self, ConfigError, Diagnostic, DiagnosticKind, Document, ReadOptions, TraceSettings};
+use gatehook_engine::config::{
+    self, ConfigError, Diagnostic, DiagnosticKind, Diagnostics, Document, ReadOptions, TraceSettings,
+};
 use gatehook_engine::definition::{HookDefinition, Source};
-use gatehook_engine::trust::{Ground, Judgement, Project, Required, judge, of_right};
+use gatehook_engine::trust::{Ground, Judged, Judgement, Project, Required, judge, of_right};
 use gatehook_engine::{BuildError, Executor, HandlerEnv, HookGroup, HooksConfig, Options, Registry};
 use gatehook_events::Profile;
 use gatehook_events::profile::NAMES;
@@ -24,8 +27,10 @@ use crate::variables::{self, VariablesError};
 /// What files and environment say together.
 #[derive(Debug)]
 pub(crate) struct Policy {
-    /// All hooks, and whether each is in force.
+    /// All hooks, and whether each is in force; but for those of single agents.
     pub(crate) judgement: Judgement,
+    /// Hooks of single agents, and what else of an agents' file needs an approval.
+    of_agents: Vec<Judged>,
     /// What the hooks of a project were judged by.
     pub(crate) ground: Option<Ground>,
     said: Said,
@@ -44,6 +49,8 @@ struct Said {
     /// What the administrator's files say, and the names of what nobody else changes of it.
     managed: Settings,
     locked: Vec<String>,
+    /// What each file says of agents, from the weakest to the strongest.
+    teams: Vec<TeamFile>,
 }
 
 /// Why there is no policy.
@@ -57,6 +64,9 @@ pub(crate) enum PolicyError {
         /// Hooks of the other files that cannot be put into force.
         hooks: Vec<BuildError>,
     },
+    /// Agents name what is not there.
+    #[error(transparent)]
+    Team(#[from] TeamError),
     /// `--dialect` names no profile.
     #[error("there is no profile `{0}`; profiles are {known}", known = NAMES.join(", "))]
     UnknownProfile(String),
@@ -89,6 +99,8 @@ pub(crate) struct Reading<'a> {
     pub(crate) project: Option<Project>,
     /// Whether the variables of [`config::OLLAMA_VARIABLES`] speak too.
     pub(crate) environment: bool,
+    /// Whether agents run: then docker-agent's own files are read as a whole, and hooks of their agents are theirs.
+    pub(crate) agents: bool,
 }
 
 impl<'a> Reading<'a> {
@@ -102,10 +114,27 @@ impl<'a> Reading<'a> {
             let config = env.get("GATEHOOK_CONFIG").filter(|path| !path.is_empty()).map(Path::new);
             let project = Project::around(&std::env::current_dir()?, env)?;
             let places = usual_places(env, config, Some(project.root()));
-            return Ok(Self { env, profile, places, project: Some(project), environment: true });
+            return Ok(Self { env, profile, places, project: Some(project), environment: true, agents: false });
         }
         let places = named.iter().map(|path| Place::named(path)).collect();
-        Ok(Self { env, profile: named_profile, places, project: None, environment: false })
+        Ok(Self { env, profile: named_profile, places, project: None, environment: false, agents: false })
+    }
+
+    /// The same for agents that run, and a file of agents that the user named beside all others.
+    pub(crate) fn of_agents(
+        named: &[PathBuf],
+        agents: Option<&Path>,
+        dialect: &str,
+        env: &'a BTreeMap<String, String>,
+    ) -> Result<Self, PolicyError> {
+        let mut reading = Self { agents: true, ..Self::of(named, dialect, env)? };
+        let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
+        if let Some(file) = agents {
+            // Who names a file answers for it, wherever it lies.
+            reading.places.retain(|place| real(&place.path) != real(file));
+            reading.places.push(Place::named(file));
+        }
+        Ok(reading)
     }
 
     /// What all of it says, or everything that is wrong with any of it.
@@ -115,10 +144,15 @@ impl<'a> Reading<'a> {
         self.places.iter().for_each(|place| self.read(place.clone(), &mut files, &mut errors));
         obey_ollm(&mut files);
         // Hooks add up, in falling order of authority; of plain settings the strongest place's stands.
-        said.hooks.groups.extend(files.iter().flat_map(|(_, (file, _))| file.hooks.groups.clone()));
+        said.hooks.groups.extend(files.iter().flat_map(|(_, read)| read.file.hooks.groups.clone()));
+        let mut of_agents = HooksConfig::default();
+        for (_, read) in &mut files {
+            of_agents.append(read.team.take_hooks());
+            of_agents.append(read.team.parts());
+        }
         let extensions = self.extensions(files.iter().map(|(place, _)| place));
         files.sort_by_key(|(place, _)| strength(place));
-        files.into_iter().for_each(|(place, (file, settings))| said.take(&place, file, settings));
+        files.into_iter().for_each(|(place, read)| said.take(&place, read));
         match if self.environment { config::ollama_env(self.env) } else { Ok(None) } {
             Ok(hooks) => said.user_hooks(hooks.unwrap_or_default()),
             Err(error) => errors.push(error),
@@ -129,20 +163,27 @@ impl<'a> Reading<'a> {
             return Err(PolicyError::Unusable { files: errors, hooks });
         }
         let ground = self.project.clone().map(|project| trust::ground(project, extensions, self.env));
-        let hooks = std::mem::take(&mut said.hooks);
+        let mut hooks = std::mem::take(&mut said.hooks);
+        hooks.append(of_agents);
+        // All at once: the hash that somebody names as trusted is over all that a project brings.
         let mut judgement = match &ground {
             Some(ground) => judge(hooks, ground),
             None => of_right(hooks),
         };
         trust::switch_off(&mut judgement, self.env);
-        Ok(Policy { judgement, ground, said })
+        let is_of_agents = |judged: &Judged| judged.definition.origin.agent.is_some() || is_part(&judged.definition);
+        let (of_agents, hooks) = judgement.hooks.into_iter().partition(is_of_agents);
+        judgement.hooks = hooks;
+        let mut policy = Policy { judgement, of_agents, ground, said };
+        policy.settle_teams();
+        Ok(policy)
     }
 
     /// Reads a file, and behind it what it imports.
     fn read(&self, place: Place, files: &mut Vec<(Place, Read)>, errors: &mut Vec<ConfigError>) {
         match self.file(&place) {
             Ok(file) => {
-                let imports = file.0.imports.clone();
+                let imports = file.file.imports.clone();
                 files.push((place.clone(), file));
                 for import in imports {
                     self.read(place.import(import.file, import.profile.name()), files, errors);
@@ -152,15 +193,17 @@ impl<'a> Reading<'a> {
         }
     }
 
-    /// What one file says to the engine and to the gateway.
+    /// What one file says to the engine, to the gateway and of agents.
     fn file(&self, place: &Place) -> Result<Read, ConfigError> {
         let builtins = registry().builtin_names();
         let builtins: Vec<&str> = builtins.iter().map(String::as_str).collect();
         let folder = place.path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
         // Hooks of a project run in its folder, wherever their file is.
         let project = self.project.as_ref().filter(|_| place.source.needs_approval()).map(Project::root);
-        let options = ReadOptions {
+        let sections: Vec<&str> = team::sections().collect();
+        let mut options = ReadOptions {
             profile: place.dialect.and_then(Profile::from_name).unwrap_or(self.profile),
+            sections: &sections,
             source: place.source,
             working_dir: place.folder.as_deref().or(project).unwrap_or(folder).to_owned(),
             env: self.env,
@@ -170,15 +213,37 @@ impl<'a> Reading<'a> {
         };
         let document = Self::open(place)?;
         if place.part.is_some_and(|part| document.root.get(part).is_none()) {
-            return Ok((config::File::new(&options), Settings::default()));
+            return Ok(Read::of(config::File::new(&options)));
         }
         if options.profile == Profile::Ollm && !place.is_named && ollm::is_of_panel(&document) {
             let note = "a hook of `when` and `then` speaks no hook protocol, and is not run".to_owned();
-            return Ok((config::File { notes: vec![note], ..config::File::new(&options) }, Settings::default()));
+            return Ok(Read::of(config::File { notes: vec![note], ..config::File::new(&options) }));
         }
-        let (mut file, settings) = settings::read(&document, &options)?;
-        file.hooks.hooks_mut().for_each(|hook| settle(hook, place));
-        Ok((file, settings))
+        let is_own = match is_docker_agent(options.profile) {
+            true => config::docker_agent::is_own(&document),
+            false => place.is_named && team::is_own(&document),
+        };
+        // Files of other systems that are found or imported bring hooks alone.
+        let is_team = is_own && self.agents && place.dialect.is_none();
+        if is_team && !is_docker_agent(options.profile) {
+            options.profile = Profile::DockerAgent;
+        }
+        let diagnostics = Diagnostics::new();
+        // Its hooks are those of its agents: each has its own, and a host that runs none has those of the first.
+        let mut read = match is_team {
+            true => Read::of(config::File::new(&options)),
+            false => {
+                let (file, settings) = settings::read_parts(&document, &options, &diagnostics);
+                Read { file, settings, team: TeamFile::default() }
+            }
+        };
+        if is_team || (place.dialect.is_none() && !is_own) {
+            read.team = team::read(&document, &options, &diagnostics);
+        }
+        let mut read = diagnostics.finish(&document, read)?;
+        read.file.hooks.hooks_mut().for_each(|hook| settle(hook, place));
+        read.team.agents.iter_mut().for_each(|agent| agent.hooks.hooks_mut().for_each(|hook| settle(hook, place)));
+        Ok(read)
     }
 
     /// A file's content, where it is one. What somebody named may also be a pipe.
@@ -204,8 +269,23 @@ impl<'a> Reading<'a> {
     }
 }
 
-/// What a file says to the engine and to the gateway.
-type Read = (config::File, Settings);
+/// What a file says to the engine, to the gateway, and of agents.
+struct Read {
+    file: config::File,
+    settings: Settings,
+    team: TeamFile,
+}
+
+impl Read {
+    /// A file that says nothing but to the engine.
+    fn of(file: config::File) -> Self {
+        Self { file, settings: Settings::default(), team: TeamFile::default() }
+    }
+}
+
+fn is_docker_agent(profile: Profile) -> bool {
+    config::docker_agent::is_of(profile)
+}
 
 /// Lets a hook run where its program would run it.
 fn settle(hook: &mut HookDefinition, place: &Place) {
@@ -222,11 +302,13 @@ fn settle(hook: &mut HookDefinition, place: &Place) {
 fn obey_ollm(files: &mut [(Place, Read)]) {
     let of_user = files.iter().filter(|(place, _)| place.source == Source::User && place.part.is_some());
     let said: Vec<(String, OllmOptions)> =
-        of_user.map(|(place, (file, _))| (place.path.display().to_string(), file.ollm.clone())).collect();
+        of_user.map(|(place, read)| (place.path.display().to_string(), read.file.ollm.clone())).collect();
     for (path, options) in &said {
-        files.iter_mut().for_each(|(_, (file, _))| options.apply(&mut file.hooks, path));
+        files.iter_mut().for_each(|(_, read)| options.apply(&mut read.file.hooks, path));
         let note = "`trustWorkspace` is not followed: `gatehook hooks trust` approves what a workspace brings";
-        for (place, (file, _)) in files.iter_mut().filter(|_| options.trust_workspace == Some(true)) {
+        for (place, Read { file, .. }) in
+            files.iter_mut().map(|(place, read)| (&*place, read)).filter(|_| options.trust_workspace == Some(true))
+        {
             file.notes.extend((place.path.display().to_string() == *path).then(|| note.to_owned()));
         }
     }
@@ -254,7 +336,8 @@ impl Said {
     }
 
     /// Takes what a file says beside its hooks. What needs an approval may tighten, and says nothing to the gateway.
-    fn take(&mut self, place: &Place, file: config::File, settings: Settings) {
+    fn take(&mut self, place: &Place, Read { file, settings, team }: Read) {
+        self.teams.push(team);
         self.notes.extend(file.notes.iter().map(|note| format!("{}: {note}", place.path.display())));
         self.required.extend(file.required);
         self.locked.extend(file.locked);
@@ -307,7 +390,53 @@ fn refuse_empty(document: &Document) -> Result<(), ConfigError> {
 impl Policy {
     /// Hooks that need no approval, and nothing else.
     pub(crate) fn of_right(hooks: HooksConfig) -> Self {
-        Self { judgement: of_right(hooks), ground: None, said: Said::default() }
+        Self { judgement: of_right(hooks), of_agents: Vec::new(), ground: None, said: Said::default() }
+    }
+
+    /// Leaves in each agents' file what may be used of it.
+    fn settle_teams(&mut self) {
+        let Self { of_agents, said, .. } = self;
+        let same = |judged: &&Judged, part: &HookDefinition| {
+            let (known, origin) = (&judged.definition, &part.origin);
+            is_part(known) && known.name == part.name && known.origin == *origin
+        };
+        for team in &mut said.teams {
+            let notes = team.settle(|part| {
+                let judged = of_agents.iter().find(|judged| same(judged, part)).ok_or("it was not looked at")?;
+                match judged.standing.why() {
+                    None => Ok(Judgement::seal(judged)),
+                    Some(why) => Err(why),
+                }
+            });
+            said.notes.extend(notes);
+        }
+        let agents = said.teams.iter_mut().flat_map(|team| &mut team.agents);
+        agents.for_each(|agent| agent.hooks = hooks_of(of_agents, &agent.name, &agent.origin.file));
+    }
+
+    /// The agents that all files define together, each with those of its hooks that are in force.
+    pub(crate) fn team(&self) -> Result<Team, PolicyError> {
+        Ok(Team::of(self.said.teams.iter().cloned())?)
+    }
+
+    /// Hooks of single agents.
+    pub(crate) fn hooks_of_agents(&self) -> impl Iterator<Item = &Judged> {
+        self.of_agents.iter().filter(|judged| !is_part(&judged.definition))
+    }
+
+    /// Puts the hooks that hold for everybody into force, and those of one agent behind them.
+    pub(crate) fn executor_of(
+        &self,
+        agent: &AgentDefinition,
+        env: &BTreeMap<String, String>,
+        more: &BTreeMap<String, String>,
+    ) -> Result<Executor, PolicyError> {
+        self.executor_beside(agent.hooks.clone(), env, more)
+    }
+
+    /// Everything that its owner has to approve.
+    pub(crate) fn approvable(&self) -> impl Iterator<Item = &Judged> {
+        self.judgement.hooks.iter().chain(&self.of_agents)
     }
 
     /// Puts the hooks that may run into force, or says what is wrong with each that cannot be.
@@ -321,7 +450,17 @@ impl Policy {
         env: &BTreeMap<String, String>,
         more: &BTreeMap<String, String>,
     ) -> Result<Executor, PolicyError> {
+        self.executor_beside(HooksConfig::default(), env, more)
+    }
+
+    fn executor_beside(
+        &self,
+        own: HooksConfig,
+        env: &BTreeMap<String, String>,
+        more: &BTreeMap<String, String>,
+    ) -> Result<Executor, PolicyError> {
         let mut hooks = self.judgement.in_force(&self.said.required);
+        hooks.append(own);
         let kept = self.ground.as_ref().map(|ground| variables::of_project(ground.project.root(), env)).transpose()?;
         for hook in hooks.groups.iter_mut().flat_map(|group| &mut group.hooks) {
             kept.iter().flatten().for_each(|kept| kept.give(hook));
@@ -332,7 +471,7 @@ impl Policy {
 
     /// All hooks, those that are not in force too: to be looked at, not to be run.
     pub(crate) fn whole(&self, env: &BTreeMap<String, String>) -> Result<Executor, PolicyError> {
-        let all = self.judgement.hooks.iter().map(|judged| HookGroup {
+        let all = self.judgement.hooks.iter().chain(self.hooks_of_agents()).map(|judged| HookGroup {
             event: judged.event,
             matcher: judged.matcher.clone(),
             hooks: vec![judged.definition.clone()],
@@ -372,6 +511,16 @@ impl Policy {
         self.said.managed.clone().apply(&mut locked);
         settings::restore(&self.said.locked, &locked, config);
     }
+}
+
+/// The hooks in force of one file's agent.
+fn hooks_of(judged: &[Judged], agent: &str, file: &Option<Arc<PathBuf>>) -> HooksConfig {
+    let is_its = |judged: &&Judged| {
+        let origin = &judged.definition.origin;
+        origin.agent.as_deref() == Some(agent) && origin.file == *file && !is_part(&judged.definition)
+    };
+    let hooks = judged.iter().filter(is_its).cloned().collect();
+    Judgement { hooks, hash: None }.in_force(&[])
 }
 
 /// What is wrong with each hook by itself.
@@ -422,7 +571,7 @@ mod tests {
         });
         let places = places.collect();
         let project = Some(Project::at(folder.path(), &env).unwrap());
-        Reading { env: &env, profile: Profile::Native, places, project, environment: false }.policy()
+        Reading { env: &env, profile: Profile::Native, places, project, environment: false, agents: false }.policy()
     }
 
     fn count(policy: &Policy) -> Option<usize> {

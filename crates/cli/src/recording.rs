@@ -70,10 +70,16 @@ impl Recording {
         }
     }
 
+    /// What remembers, where there is any.
+    pub(crate) fn recorder(&self) -> Option<Arc<dyn Recorder>> {
+        let (_, writer) = self.writers.last().filter(|_| !self.unplaced)?;
+        Some(Arc::clone(writer) as Arc<dyn Recorder>)
+    }
+
     /// The executor, remembered.
     pub(crate) fn recorded(&self, executor: Executor) -> Executor {
-        match self.writers.last().filter(|_| !self.unplaced) {
-            Some((_, writer)) => executor.recorded(Arc::clone(writer) as Arc<dyn Recorder>),
+        match self.recorder() {
+            Some(recorder) => executor.recorded(recorder),
             None => executor,
         }
     }

@@ -74,6 +74,7 @@ impl<'a> Sources<'a> {
             places: self.places(),
             project: None,
             environment: true,
+            agents: false,
         };
         let policy = reading.policy()?;
         let mut recording = self.recording.borrow_mut();

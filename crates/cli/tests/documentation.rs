@@ -17,13 +17,15 @@ mod places;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use gatehook_agent::session::MOMENTS;
+use gatehook_agent::team::fields as agents;
 use gatehook_dialects::{ollama_cli, ollm};
 use gatehook_engine::builtins::{BUILTINS, Builtin};
 use gatehook_engine::config::fields::{
     CONDITIONS, DEFAULTS, FILE, GROUP, HOOK, REPLY, REQUEST, REWRITE, RULE, SANDBOX, STREAM, TRACES, TYPE,
 };
 use gatehook_engine::config::{Field, IMPORT, OLLAMA_VARIABLES, Shape, Variable};
-use gatehook_engine::events::input::FIELDS;
+use gatehook_engine::events::input::{FIELDS, Scope};
 use gatehook_engine::events::{Event, Profile};
 use gatehook_engine::handlers::webhook::{CONTRACTS, Terms};
 use gatehook_gateway::settings;
@@ -70,6 +72,7 @@ fn shape(shape: Shape) -> String {
         Shape::Age => "length of time, or days as in `7d`".to_owned(),
         Shape::Word(words) => codes(words),
         Shape::Texts => "list of texts".to_owned(),
+        Shape::TextOrTexts => "text, or a list of texts".to_owned(),
         Shape::TextMap => "names and texts".to_owned(),
         Shape::PatternMap => "fields and patterns".to_owned(),
         Shape::SecretMap => "names and texts, or `{file: PATH}`".to_owned(),
@@ -180,12 +183,30 @@ fn the_protocol_page_shows_types_builtins_and_fields_of_others() {
     check(&path, &text);
 }
 
+fn moments() -> String {
+    let mut table = String::from("| event | when | its own fields | what the verdict does |\n|---|---|---|---|\n");
+    for moment in MOMENTS {
+        let is_own = |scope: Scope| matches!(scope, Scope::On(events) if events.contains(&moment.event));
+        let own: Vec<&str> = FIELDS.iter().filter(|field| is_own(field.scope)).map(|field| field.name).collect();
+        let (name, when, obeyed) = (moment.event.name(), moment.when, moment.obeyed);
+        table.push_str(&format!("| `{name}` | {when} | {} | {obeyed} |\n", codes(&own)));
+    }
+    table
+}
+
+#[test]
+fn the_page_of_events_shows_their_moments() {
+    let path = docs("events.md");
+    let text = std::fs::read_to_string(&path).unwrap();
+    check(&path, &put(&text, "moments", &moments()));
+}
+
 #[test]
 fn the_configuration_page_shows_the_tables() {
     let path = docs("configuration.md");
     let mut text = std::fs::read_to_string(&path).unwrap();
     let conditions = format!("{} and `tool_input.NAME`.\n", codes(CONDITIONS));
-    let file: Vec<Field> = settings::FILE.iter().chain(FILE).copied().collect();
+    let file: Vec<Field> = settings::FILE.iter().chain(agents::FILE).chain(FILE).copied().collect();
     for (name, part) in [
         ("environment", variables(environment::serve())),
         ("places", places()),
@@ -198,6 +219,12 @@ fn the_configuration_page_shows_the_tables() {
         ("limits", fields(settings::LIMITS)),
         ("streams", fields(settings::STREAMS)),
         ("traces", fields(TRACES)),
+        ("agent", fields(agents::AGENT)),
+        ("agents", fields(agents::AGENTS)),
+        ("toolset", fields(agents::TOOLSET)),
+        ("remote", fields(agents::REMOTE)),
+        ("server", fields(agents::SERVER)),
+        ("permissions", fields(agents::PERMISSIONS)),
         ("defaults", fields(DEFAULTS)),
         ("group", fields(GROUP)),
         ("hook", fields(HOOK)),

@@ -26,7 +26,7 @@ pub struct BuildError {
     /// The hook's display name; empty where several hooks are at fault together.
     pub hook: String,
     /// Where it was configured.
-    pub origin: Origin,
+    pub origin: Box<Origin>,
     /// What is wrong.
     #[source]
     pub cause: BuildCause,
@@ -208,7 +208,7 @@ impl EventHooks {
             BuildError {
                 event,
                 hook: hook.map(|hook| hook.name.to_string()).unwrap_or_default(),
-                origin: hook.map(|hook| hook.definition.origin.clone()).unwrap_or_default(),
+                origin: hook.map(|hook| Box::new(hook.definition.origin.clone())).unwrap_or_default(),
                 cause: BuildCause::Pattern(error),
             }
         })?;

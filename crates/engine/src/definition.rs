@@ -338,6 +338,8 @@ pub struct Origin {
     pub file: Option<Arc<PathBuf>>,
     /// The line in that file, from 1; 0 where there is none.
     pub line: usize,
+    /// The agent that it belongs to; `None` for all of them.
+    pub agent: Option<Arc<str>>,
 }
 
 /// Who answers for a hook, in falling order of authority.

@@ -180,7 +180,7 @@ impl Executor {
             let matcher: Arc<str> = group.matcher.into();
             let Some(of_event) = hooks.get_mut(group.event as usize) else { continue };
             for definition in group.hooks.into_iter().filter(|hook| hook.switched_off.is_none()) {
-                let (name, origin) = (definition.display_name().to_owned(), definition.origin.clone());
+                let (name, origin) = (definition.display_name().to_owned(), Box::new(definition.origin.clone()));
                 let hook = Hook::compile(group.event, matcher.clone(), definition, &env, registry)
                     .map_err(|cause| BuildError { event: group.event, hook: name, origin, cause })?;
                 of_event.push(hook);

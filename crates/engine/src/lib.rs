@@ -7,6 +7,7 @@
 //! - [`config`]: files of YAML, JSON or TOML into [`definition`]s, with diagnostics that show the place.
 //! - [`handler`]: what runs a hook; [`registry`]: which handlers and builtins there are; [`streaming`]: how a streamed
 //!   answer is held for them.
+//! - [`process`]: processes of a host's own. [`client`]: requests of a host's own.
 //! - [`trust`]: which hooks of a project may run; [`env_file`]: what its `setup` hooks leave to later ones.
 //!
 //! It knows no HTTP server, no agent and no foreign dialect by name.
@@ -28,6 +29,7 @@ pub mod handlers;
 mod identity;
 pub mod matcher;
 mod observers;
+pub mod process;
 pub mod registry;
 pub mod reply;
 mod rewrite;
@@ -36,7 +38,7 @@ mod shown;
 pub mod streaming;
 pub mod template;
 pub mod text;
-mod time;
+pub mod time;
 pub mod trust;
 mod unrunnable;
 

@@ -198,6 +198,7 @@ fn shape(shape: Shape) -> Value {
         ] }),
         Shape::Word(words) => json!({ "enum": words }),
         Shape::Texts => texts(),
+        Shape::TextOrTexts => json!({ "anyOf": [{ "type": "string" }, texts()] }),
         Shape::TextMap => map_of(json!({ "type": ["string", "number", "boolean"] })),
         Shape::PatternMap => map_of(json!({ "type": "string", "format": "regex" })),
         Shape::NumberMap => map_of(json!({ "type": "number" })),

@@ -4,6 +4,7 @@
 //! survives the process. What stands in the model's window is folded out of them ([`Fold`](crate::Fold)).
 
 use std::fmt;
+use std::path::PathBuf;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::time::SystemTime;
@@ -162,6 +163,11 @@ pub trait Journal: Send + Sync {
     /// Keeps entries, all or none, in this order. Done once they survive the end of the process. Dropped before, they are
     /// kept all the same, or not at all.
     fn append<'a>(&'a self, session: &'a Arc<str>, entries: Vec<Entry>) -> Keeping<'a>;
+
+    /// Where hooks find the conversation of a session as JSON lines, if anywhere.
+    fn transcript(&self, _session: &str) -> Option<PathBuf> {
+        None
+    }
 }
 
 /// Keeps nothing.

@@ -27,6 +27,8 @@ pub struct Trace {
     pub verb: Verb,
     /// Why it was blocked.
     pub message: String,
+    /// Notices for the user, a line for each.
+    pub system_message: String,
     /// The names of what was rewritten, as [`Rewritten::names`] has them.
     pub rewritten: Vec<&'static str>,
     /// One record for each hook that ran, in configuration order. Observers leave none.
@@ -45,6 +47,7 @@ impl Trace {
             allowed: verdict.allowed,
             verb: verdict.verb,
             message: verdict.message.clone(),
+            system_message: verdict.system_message.clone(),
             rewritten: verdict.rewritten.names(),
             outcomes: verdict.outcomes.clone(),
             duration,

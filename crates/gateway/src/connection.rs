@@ -64,6 +64,8 @@ pub(crate) struct Control {
     waited: Cell<Duration>,
     order: Cell<Order>,
     task: RefCell<Option<Waker>>,
+    /// How often its task has been polled.
+    turn: Cell<u64>,
 }
 
 impl Control {
@@ -118,7 +120,7 @@ pub(crate) async fn serve(worker: &Rc<Worker>, stream: TcpStream, peer: SocketAd
         control.now_waits(Waits::Us);
         let busy = Busy(control.clone());
         let exchange = exchange::answer(worker.clone(), peer, request);
-        async move { Ok::<_, Infallible>(exchange.await.map(|body| Reply { body, _busy: busy })) }
+        async move { Ok::<_, Infallible>(exchange.await.map(|body| Reply { body, waits: 0, busy })) }
     });
     let mut connection = std::pin::pin!(
         Builder::new().max_buf_size(BUFFER_LIMIT).max_header_size(HEAD_LIMIT).serve_connection(io, service)
@@ -126,6 +128,7 @@ pub(crate) async fn serve(worker: &Rc<Worker>, stream: TcpStream, peer: SocketAd
     let mut finishing = false;
     let ended = std::future::poll_fn(|cx| {
         control.listen(cx);
+        control.turn.set(control.turn.get() + 1);
         match control.order.get() {
             Order::Serve => {}
             Order::Finish if !finishing => {
@@ -154,7 +157,10 @@ impl Drop for Busy {
 /// A response's body; its end is the end of the exchange.
 struct Reply {
     body: Body,
-    _busy: Busy,
+    /// In this turn of the task it had nothing more. What comes wakes the task, for another turn: hyper, which asks several
+    /// times in each, need not be told again.
+    waits: u64,
+    busy: Busy,
 }
 
 impl HttpBody for Reply {
@@ -162,7 +168,15 @@ impl HttpBody for Reply {
     type Error = Broken;
 
     fn poll_frame(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Broken>>> {
-        Pin::new(&mut self.body).poll_frame(cx)
+        let turn = self.busy.0.turn.get();
+        if self.waits == turn {
+            return Poll::Pending;
+        }
+        let frame = Pin::new(&mut self.body).poll_frame(cx);
+        if frame.is_pending() {
+            self.waits = turn;
+        }
+        frame
     }
 
     fn is_end_stream(&self) -> bool {

@@ -88,6 +88,7 @@ fn answer(exchange: &Exchange, upstream: &Upstream, link: Box<Link>, response: R
             apart: 0,
             idle: exchange.state.limits.idle,
             id: exchange.id,
+            silent: None,
             watch: None,
         };
         answer.settle();
@@ -113,6 +114,9 @@ pub(crate) struct Answer {
     apart: usize,
     idle: Duration,
     id: RequestId,
+    /// Since when it has been waited for.
+    silent: Option<Instant>,
+    /// Armed anew only when it fires, so that what comes costs no timer.
     watch: Option<Pin<Box<Sleep>>>,
 }
 
@@ -181,7 +185,7 @@ impl Answer {
         let Some(home) = &mut self.home else { return Poll::Ready(None) };
         match home.link.poll_frame(&mut self.body, cx) {
             Poll::Ready(Some(Ok(frame))) => {
-                self.watch = None;
+                self.silent = None;
                 self.settle();
                 Poll::Ready(Some(Ok(frame)))
             }
@@ -203,9 +207,16 @@ impl Answer {
 
     /// Whether the upstream has said nothing for too long. The clock starts with the first wait.
     fn poll_silence(&mut self, cx: &mut Context<'_>) -> Poll<()> {
-        let idle = self.idle;
-        let watch = self.watch.get_or_insert_with(|| Box::pin(sleep_until(Instant::now() + idle)));
-        watch.as_mut().poll(cx)
+        let silent = *self.silent.get_or_insert_with(Instant::now);
+        let end = silent + self.idle;
+        let watch = self.watch.get_or_insert_with(|| Box::pin(sleep_until(end)));
+        loop {
+            ready!(watch.as_mut().poll(cx));
+            if watch.deadline() >= end {
+                return Poll::Ready(());
+            }
+            watch.as_mut().reset(end);
+        }
     }
 
     /// Gives the connection back as soon as the body is over.

@@ -119,11 +119,23 @@ pub struct Settings {
 
 /// Reads a whole file: what it says to the engine, and what to the gateway.
 pub fn read(document: &Document, options: &ReadOptions<'_>) -> Result<(config::File, Settings), ConfigError> {
-    let sections: Vec<&str> = FILE.iter().map(|field| field.name).collect();
     let diagnostics = Diagnostics::new();
+    let read = read_parts(document, options, &diagnostics);
+    diagnostics.finish(document, read)
+}
+
+/// The same, for whoever reads further parts of the file, which `options.sections` names. It is only good for use where
+/// nothing is wrong.
+pub fn read_parts(
+    document: &Document,
+    options: &ReadOptions<'_>,
+    diagnostics: &Diagnostics,
+) -> (config::File, Settings) {
+    let own = FILE.iter().map(|field| field.name);
+    let sections: Vec<&str> = own.chain(options.sections.iter().copied()).collect();
     let options = ReadOptions { sections: &sections, ..options.clone() };
-    let file = config::read_file(document, &options, &diagnostics);
-    let context = Context { document, diagnostics: &diagnostics };
+    let file = config::read_file(document, &options, diagnostics);
+    let context = Context { document, diagnostics };
     let settings = match &document.root.value {
         // What a foreign program's file says besides is that program's.
         _ if options.profile.spec().is_foreign || is_docker_agents(document, &options) => None,
@@ -131,7 +143,7 @@ pub fn read(document: &Document, options: &ReadOptions<'_>) -> Result<(config::F
         _ => None,
     };
     let settings = settings.map(|root| Settings::read(&root, &options)).unwrap_or_default();
-    diagnostics.finish(document, (file, settings))
+    (file, settings)
 }
 
 fn is_docker_agents(document: &Document, options: &ReadOptions<'_>) -> bool {

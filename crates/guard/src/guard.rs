@@ -28,6 +28,8 @@ pub struct Guard {
     after: bool,
     pub(crate) tools: bool,
     may_block: bool,
+    /// What hooks are told besides.
+    about: Arc<Input>,
 }
 
 /// A request that no hook refuses.
@@ -71,17 +73,18 @@ impl Guard {
             after: executor.has(Event::PostInference),
             tools: tools::LANES.iter().any(|lane| executor.has(*lane)),
             may_block,
+            about: Arc::default(),
             executor,
         };
         EVENTS.iter().any(|event| guard.executor.has(*event)).then_some(guard)
     }
 
     /// The same for an agent, which shows its tool calls and their results to hooks itself: here none sees them a second
-    /// time.
-    pub fn of_agent(executor: Executor) -> Option<Self> {
+    /// time. `about` is what they are told of the session.
+    pub fn of_agent(executor: Executor, about: Input) -> Option<Self> {
         let own = |event| [Event::PreInference, Event::PostInference].contains(&event);
         let may_block = executor.hooks().any(|hook| own(hook.event) && !hook.definition.observer);
-        let guard = Self { results: None, tools: false, may_block, ..Self::new(executor)? };
+        let guard = Self { results: None, tools: false, may_block, about: Arc::new(about), ..Self::new(executor)? };
         (guard.before || guard.after).then_some(guard)
     }
 
@@ -107,7 +110,7 @@ impl Guard {
     /// Shows a request's body to the hooks that stand before the call.
     pub async fn before(&self, call: &Call<'_>, body: Bytes) -> Result<Admitted, Refusal> {
         let request = Request::read(call.path, body).map_err(|error| unreadable(&error))?;
-        let mut input = input_of(call, &request);
+        let mut input = input_of(call, &request, &self.about);
         if self.executor.wants_images(Event::PreInference) {
             input.messages = Some(request.messages_with_images());
         }
@@ -286,11 +289,11 @@ fn same(one: &Bytes, other: &Bytes) -> bool {
 }
 
 /// What hooks are told of a request.
-fn input_of(call: &Call<'_>, request: &Request) -> Input {
+fn input_of(call: &Call<'_>, request: &Request, about: &Input) -> Input {
     let view = request.view();
     Input {
         session_id: Some(session_of(call.caller, view)),
-        model_id: view.model.clone(),
+        model_id: about.model_id.clone().or_else(|| view.model.clone()),
         request_id: Some(call.request_id.clone()),
         route: Some(call.path.as_str().into()),
         messages: Some(view.messages.clone()),
@@ -303,7 +306,7 @@ fn input_of(call: &Call<'_>, request: &Request) -> Input {
         context: view.context.clone(),
         client: Some(Arc::new(call.caller.shown())),
         approval: call.caller.approval.clone().or_else(|| view.approval.clone()),
-        ..Input::default()
+        ..about.clone()
     }
 }
 

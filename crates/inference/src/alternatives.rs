@@ -4,7 +4,6 @@
 //! says nothing new stays: the token itself, and what spells nothing.
 
 use bytes::Bytes;
-use memchr::memmem;
 
 use crate::json::{At, Document, Edits, Kind};
 use crate::stream::spelled;
@@ -14,9 +13,8 @@ const FOREIGN: &[&[u8]] = &[b"arguments", b"input", b"tool_calls", b"function_ca
 
 /// The document without alternatives to the answer's tokens; `None` where it has none.
 pub(crate) fn without(document: &Document) -> Option<Bytes> {
-    // Nearly no frame has any. A key may be written with escapes.
-    let mut words = [&b"top_logprobs"[..], b"\\u"].into_iter();
-    if !words.any(|word| memmem::find(document.bytes(), word).is_some()) {
+    // Nearly no frame has any.
+    if !document.has_string("top_logprobs") {
         return None;
     }
     let mut edits = Edits::default();

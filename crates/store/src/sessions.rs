@@ -141,6 +141,10 @@ impl Journal for Sessions {
     fn append<'a>(&'a self, session: &'a Arc<str>, entries: Vec<Entry>) -> Keeping<'a> {
         Box::pin(self.keep(What::Append { session: session.clone(), entries }))
     }
+
+    fn transcript(&self, session: &str) -> Option<PathBuf> {
+        Some(transcript::path(&self.path, session))
+    }
 }
 
 fn start(path: &Path) -> Result<mpsc::Sender<Job>, JournalError> {

@@ -64,7 +64,9 @@ impl Figure {
 /// A load: the exchange, and how many connections.
 type Load = (&'static str, usize);
 
-/// Measures what the rows want: all servers of one load in turn, as often as asked; the medians count.
+/// Measures what the rows want: all servers of one load in turn, as often as asked, each time in new processes, because
+/// where a process happens to lie in memory makes it faster or slower for as long as it runs. Figures are medians, and so
+/// is what they come to beside each other in each round.
 pub(super) fn measure(stand: &mut Stand, comparisons: &[Comparison], options: &Options) -> Outcome<Vec<Row>> {
     let mut loads: Vec<(Load, Vec<Server>)> = vec![];
     for Comparison { exchange, connections, server, yardstick, .. } in comparisons {
@@ -84,7 +86,10 @@ pub(super) fn measure(stand: &mut Stand, comparisons: &[Comparison], options: &O
             servers.iter().map(|s| s.name()).collect::<Vec<_>>().join(", ")
         );
         for _ in 0..options.rounds {
+            stand.end_servers(exchange);
             for server in &servers {
+                // What a server builds when it is first asked is no part of what it costs.
+                stand.load(*server, exchange, connections, Duration::from_millis(1))?;
                 let value = stand.load(*server, exchange, connections, time(exchange, options))?;
                 measured.entry((*server, load)).or_default().push(value);
             }
@@ -102,10 +107,12 @@ impl Comparison {
     fn row(&self, measured: &HashMap<(Server, Load), Vec<Value>>) -> Outcome<Row> {
         let side = |server: Server| {
             let values = measured.get(&(server, (self.exchange, self.connections))).map_or(&[][..], Vec::as_slice);
-            values.iter().map(|value| self.figure.of(value)).collect::<Outcome<Vec<f64>>>().map(median)
+            values.iter().map(|value| self.figure.of(value)).collect::<Outcome<Vec<f64>>>()
         };
         let (_, _, unit) = self.figure.reading();
-        let against = Some((self.yardstick.name().to_owned(), side(self.yardstick)?));
-        Ok(Row { what: self.what.to_owned(), value: side(self.server)?, unit, against, bound: self.bound })
+        let (values, yardsticks) = (side(self.server)?, side(self.yardstick)?);
+        let rounds = values.iter().copied().zip(yardsticks.iter().copied()).collect();
+        let against = Some((self.yardstick.name().to_owned(), median(yardsticks)));
+        Ok(Row { what: self.what.to_owned(), value: median(values), unit, against, rounds, bound: self.bound })
     }
 }

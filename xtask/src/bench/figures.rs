@@ -51,6 +51,7 @@ impl Comparison {
             value: figure(self.name),
             unit: self.unit,
             against: self.against.map(|(label, name)| (label.to_owned(), figure(name))),
+            rounds: Vec::new(),
             bound: self.bound,
         }
     }

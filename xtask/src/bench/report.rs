@@ -5,6 +5,7 @@ use std::fs;
 
 use serde_json::{Value, json};
 
+use super::median;
 use crate::Outcome;
 use crate::program::{Program, root, target};
 
@@ -26,6 +27,9 @@ pub(crate) struct Row {
     pub(crate) unit: &'static str,
     /// The yardstick and its figure in the same unit. Without one the bound holds for the value.
     pub(crate) against: Option<(String, f64)>,
+    /// Both sides of each round, where they were measured one right after the other: then the median of what they come to
+    /// beside each other is what the bound is about.
+    pub(crate) rounds: Vec<(f64, f64)>,
     pub(crate) bound: Bound,
 }
 
@@ -39,15 +43,19 @@ pub(crate) struct Report {
 impl Row {
     /// Resident memory in MiB.
     pub(crate) fn memory(what: &str, value: f64, bound: Bound) -> Self {
-        Self { what: what.to_owned(), value, unit: "MiB", against: None, bound }
+        Self { what: what.to_owned(), value, unit: "MiB", against: None, rounds: Vec::new(), bound }
     }
 
     /// What the bound is about.
     fn figure(&self) -> f64 {
-        match (&self.against, self.bound) {
-            (None, _) => self.value,
-            (Some((_, yardstick)), Bound::MoreBy(_)) => self.value - yardstick,
-            (Some((_, yardstick)), _) => self.value / yardstick,
+        let beside = |value: f64, yardstick: f64| match self.bound {
+            Bound::MoreBy(_) => value - yardstick,
+            _ => value / yardstick,
+        };
+        match &self.against {
+            None => self.value,
+            Some((_, yardstick)) if self.rounds.is_empty() => beside(self.value, *yardstick),
+            Some(_) => median(self.rounds.iter().map(|(value, yardstick)| beside(*value, *yardstick)).collect()),
         }
     }
 
@@ -201,6 +209,7 @@ mod tests {
             value: 80.0,
             unit: "µs",
             against: against.map(|yardstick| ("y".to_owned(), yardstick)),
+            rounds: Vec::new(),
             bound,
         };
         assert_eq!(row(Some(100.0), Bound::AtLeast(0.7)).passes(), Some(true));
@@ -218,5 +227,20 @@ mod tests {
             row(Some(70.0), Bound::MoreBy(Some(5.0))).cells(),
             ["w", "80.0 µs", "y 70.0", "+10.00 µs", "≤ +5 µs", "short"]
         );
+    }
+
+    #[test]
+    fn what_was_measured_in_pairs_is_compared_in_pairs() {
+        let row = |bound| Row {
+            what: "w".into(),
+            value: 20.0,
+            unit: "µs",
+            against: Some(("y".to_owned(), 20.0)),
+            rounds: vec![(12.0, 10.0), (22.0, 20.0), (20.0, 40.0)],
+            bound,
+        };
+        assert_eq!(row(Bound::AtMost(1.0)).cells()[3], "1.10 ×");
+        assert_eq!(row(Bound::MoreBy(Some(1.0))).cells()[3], "+2.00 µs");
+        assert_eq!(row(Bound::MoreBy(Some(1.0))).passes(), Some(false));
     }
 }

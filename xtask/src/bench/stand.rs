@@ -126,6 +126,11 @@ impl Stand {
         Ok(address)
     }
 
+    /// Ends what stands before that upstream: when it is asked for next it is started anew.
+    pub(super) fn end_servers(&mut self, exchange: &'static str) {
+        self.servers.retain(|(_, of), _| *of != exchange);
+    }
+
     /// What a server in front of that upstream did under load, by the fields that `load` prints. Of streams,
     /// `cpu_us_per_frame` too: what the server's process took of its core.
     pub(super) fn load(

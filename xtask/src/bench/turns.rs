@@ -49,6 +49,7 @@ pub(crate) fn run(options: &Options) -> Outcome<Report> {
         value: figure(format!("{name}_50")),
         unit: "µs",
         against: Some(("turn 2".to_owned(), figure(format!("{name}_2")))),
+        rounds: Vec::new(),
         bound: *bound,
     });
     Ok(Report::new("turns", &[], rows.collect()))

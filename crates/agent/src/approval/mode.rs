@@ -20,22 +20,23 @@ pub enum SafetyMode {
     Autonomous,
 }
 
-const NAMES: [(SafetyMode, &str); 4] = [
-    (SafetyMode::Strict, "strict"),
-    (SafetyMode::Balanced, "balanced"),
-    (SafetyMode::Restricted, "restricted"),
-    (SafetyMode::Autonomous, "autonomous"),
-];
-
 impl SafetyMode {
+    /// All of them by their names.
+    pub const ALL: [(&'static str, SafetyMode); 4] = [
+        ("strict", SafetyMode::Strict),
+        ("balanced", SafetyMode::Balanced),
+        ("restricted", SafetyMode::Restricted),
+        ("autonomous", SafetyMode::Autonomous),
+    ];
+
     /// As in `balanced`, which is what hooks read in `safety_policy`.
     pub fn name(self) -> &'static str {
-        NAMES.iter().find(|(mode, _)| *mode == self).map_or("", |(_, name)| name)
+        Self::ALL.iter().find(|(_, mode)| *mode == self).map_or("", |(name, _)| name)
     }
 
     /// The mode of this name.
     pub fn from_name(name: &str) -> Option<Self> {
-        NAMES.iter().find(|(_, known)| *known == name).map(|(mode, _)| *mode)
+        Self::ALL.iter().find(|(known, _)| *known == name).map(|(_, mode)| *mode)
     }
 }
 

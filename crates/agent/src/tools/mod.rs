@@ -1,7 +1,27 @@
 //! What a model may call: the agent's own tools, and those of MCP servers.
 //!
 //! A [`Tool`] says what it is ([`ToolSpec`]) and does one call at a time. Whether it may is not its question:
-//! [`approval`](crate::approval) settles that before.
+//! [`approval`] settles that before.
+
+mod arguments;
+mod aside;
+mod bash;
+mod builtin;
+mod changes;
+mod content;
+mod edit;
+mod fetch;
+mod glob;
+mod grep;
+mod lines;
+mod list;
+mod read;
+#[cfg(test)]
+mod tests;
+mod think;
+mod todo;
+mod workspace;
+mod write;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -12,6 +32,8 @@ use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
 
 use crate::approval;
+
+pub use self::builtin::{Sandboxing, ToolSettings, builtin_tools, toolset, toolsets};
 
 /// What a model is told of a tool, and what the agent knows of it.
 #[derive(Debug, Clone, PartialEq)]
@@ -119,6 +141,17 @@ pub enum ChangeKind {
     Modified,
     /// It is gone.
     Deleted,
+}
+
+impl ChangeKind {
+    /// As in `created`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Created => "created",
+            Self::Modified => "modified",
+            Self::Deleted => "deleted",
+        }
+    }
 }
 
 impl ToolOutput {

@@ -33,7 +33,10 @@ pub(crate) fn run(command: HooksCommand, printer: &mut Printer) -> Result<Exit, 
 
 fn check(args: &FileArgs, env: &BTreeMap<String, String>, printer: &mut Printer) -> Result<Exit, Failure> {
     let reading = Reading::of(&args.files, &args.dialect, env)?;
-    let checked = reading.policy().and_then(|policy| Ok((policy.whole(env)?, list::waiting(&policy))));
+    let checked = reading.policy().and_then(|policy| {
+        policy.team()?;
+        Ok((policy.whole(env)?, list::waiting(&policy)))
+    });
     let failure = match checked {
         Ok((executor, waiting)) => {
             let (files, hooks) = (reading.places.len(), executor.hooks().count());

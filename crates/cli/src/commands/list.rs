@@ -33,7 +33,7 @@ pub(crate) fn run(args: &FileArgs, env: &BTreeMap<String, String>, printer: &mut
     let executor = policy.executor(env)?;
     let in_force = executor.hooks().map(Row::in_force);
     let others = policy.judgement.hooks.iter().filter(|judged| !judged.standing.is_in_force()).map(Row::waiting);
-    let mut rows: Vec<Row<'_>> = in_force.chain(others).collect();
+    let mut rows: Vec<Row<'_>> = in_force.chain(others).chain(policy.hooks_of_agents().map(Row::waiting)).collect();
     rows.sort_by_key(|row| row.event as usize);
     if args.json {
         let rows: Vec<Value> = rows.iter().map(|row| row.json(&policy)).collect();
@@ -55,7 +55,8 @@ pub(crate) fn run(args: &FileArgs, env: &BTreeMap<String, String>, printer: &mut
 /// What somebody should know whose hooks are not all in force.
 pub(crate) fn waiting(policy: &Policy) -> Vec<String> {
     let is_off = |judged: &&Judged| matches!(judged.standing, Standing::SwitchedOff(_));
-    let waiting = policy.judgement.hooks.iter().filter(|judged| !judged.standing.is_in_force() && !is_off(judged));
+    let hooks = policy.judgement.hooks.iter().chain(policy.hooks_of_agents());
+    let waiting = hooks.filter(|judged| !judged.standing.is_in_force() && !is_off(judged));
     let waiting = waiting.count();
     let mut notes = policy.notes().to_vec();
     if waiting > 0 {
@@ -115,7 +116,10 @@ impl<'a> Row<'a> {
             definition.origin.source.name().to_owned(),
             definition.profile.name().to_owned(),
             self.why.clone().unwrap_or_else(|| "in force".to_owned()),
-            place(&definition.origin),
+            match &definition.origin.agent {
+                Some(agent) => format!("{}, of the agent {agent}", place(&definition.origin)),
+                None => place(&definition.origin),
+            },
         ]
     }
 
@@ -125,14 +129,18 @@ impl<'a> Row<'a> {
         let hash = |judged: &Judged| judged.content.as_ref().map(|content| content.hash.clone());
         let same = |judged: &&Judged| judged.definition.origin == *origin && judged.event == self.event;
         let judged = self.judged.or_else(|| policy.judgement.hooks.iter().find(same));
-        json!({
+        let mut json = json!({
             "event": self.event.public_name(), "matcher": self.matcher, "name": definition.display_name(),
             "type": definition.handler.kind(),
             "stream": self.stream.map(|(text, thinking)| json!({"text": text, "thinking": thinking})),
             "source": origin.source.name(), "profile": definition.profile.name(), "file": origin.file.as_deref(),
             "line": origin.file.is_some().then_some(origin.line), "in_force": self.why.is_none(),
             "state": self.state(), "why": self.why, "hash": judged.and_then(hash),
-        })
+        });
+        if let (Some(agent), Some(json)) = (&origin.agent, json.as_object_mut()) {
+            json.insert("agent".to_owned(), json!(agent));
+        }
+        json
     }
 }
 

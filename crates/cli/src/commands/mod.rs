@@ -9,6 +9,7 @@ pub(crate) mod hooks;
 pub(crate) mod import;
 pub(crate) mod list;
 pub(crate) mod replay;
+pub(crate) mod run;
 pub(crate) mod schema;
 pub(crate) mod serve;
 pub(crate) mod sessions;

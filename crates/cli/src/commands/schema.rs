@@ -2,6 +2,7 @@
 
 use gatehook_engine::{config, schema};
 use gatehook_events::{Event, Profile};
+use serde_json::Value;
 
 use crate::args::SchemaArgs;
 use crate::exit::Exit;
@@ -11,7 +12,7 @@ use crate::print::Printer;
 /// Prints one schema.
 pub(crate) fn run(args: &SchemaArgs, printer: &mut Printer) -> Result<Exit, Failure> {
     let schema = match args.what.as_str() {
-        "config" => gatehook_gateway::settings::schema(),
+        "config" => configuration(),
         "output" => schema::output(),
         name => match Event::from_name(name).filter(|event| !event.is_lane()) {
             Some(event) => schema::payload(event, Profile::Native),
@@ -24,4 +25,13 @@ pub(crate) fn run(args: &SchemaArgs, printer: &mut Printer) -> Result<Exit, Fail
     };
     printer.document(&schema)?;
     Ok(Exit::Done)
+}
+
+/// A whole file: what the engine, the gateway and the agent read of it.
+fn configuration() -> Value {
+    let mut schema = gatehook_gateway::settings::schema();
+    if let Some(sections) = schema.get_mut("properties").and_then(Value::as_object_mut) {
+        sections.extend(gatehook_agent::team::schema());
+    }
+    schema
 }

@@ -2,6 +2,8 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "these are tests")]
 
+mod agent;
+mod agents;
 mod answers;
 mod check;
 mod cookbook;

@@ -23,7 +23,7 @@ mod loop_guard;
 mod max_cost;
 mod max_iterations;
 mod place;
-mod protect_files;
+pub mod protect_files;
 mod rate_limit;
 mod redact_pii;
 mod redact_secrets;

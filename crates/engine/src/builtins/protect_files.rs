@@ -2,15 +2,15 @@
 //! configuration.
 //!
 //! A path is judged as it is written and as what it leads to, through links, `..` and `~`, in any case; in shell lines
-//! (read by [`shell`](super::shell)) also behind quotes, variables, patterns and `cd`. What a program computes while it
-//! runs is out of sight, and so is what a folder holds that is named as a whole: this keeps a model from what it was not
-//! meant to touch, and is no sandbox.
+//! (read by `shell.rs`) also behind quotes, variables, patterns and `cd`. What a program computes while it runs is out of
+//! sight, and so is what a folder holds that is named as a whole: this keeps a model from what it was not meant to
+//! touch, and is no sandbox.
 
 mod named;
 mod paths;
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use gatehook_events::{Event, Input};
 use serde_json::{Map, Value};
@@ -68,6 +68,25 @@ const OWN: &[&str] = &[
     "**/.ollm/trusted-hooks.json",
     "**/.config/gatehook",
 ];
+
+/// Whether this path, written without links and `..`, is the guard's own configuration: what a tool that writes files
+/// leaves alone, whatever its hooks say.
+pub fn is_own(path: &Path) -> bool {
+    static GLOBS: LazyLock<Option<Globs>> = LazyLock::new(|| Globs::new(OWN.iter().copied(), true).ok());
+    has(&GLOBS, path)
+}
+
+/// Whether this path, written without links and `..`, is protected where no arguments say otherwise: what a tool that
+/// searches a whole folder passes over.
+pub fn is_protected(path: &Path) -> bool {
+    static GLOBS: LazyLock<Option<Globs>> = LazyLock::new(|| Globs::new(PROTECTED.iter().copied(), true).ok());
+    is_own(path) || has(&GLOBS, path)
+}
+
+fn has(globs: &LazyLock<Option<Globs>>, path: &Path) -> bool {
+    let path = path.to_string_lossy();
+    globs.as_ref().is_none_or(|globs| globs.has(path.trim_start_matches('/')))
+}
 
 struct ProtectFiles {
     place: Arc<Place>,

@@ -49,6 +49,12 @@ kinds! {
     UnknownField = "unknown_field";
     /// A known key, where it means nothing.
     MisplacedField = "misplaced_field";
+    /// What another program knows and this one does not do.
+    Unsupported = "unsupported";
+    /// A name that stands for nothing.
+    UnknownName = "unknown_name";
+    /// A name that stands for two things.
+    DuplicateName = "duplicate_name";
     /// A field that must be there.
     FieldRequired = "field_required";
     /// No such profile.

@@ -84,6 +84,7 @@ pub(super) fn hook(section: &Section<'_>, options: &ReadOptions<'_>, source: Sou
             source,
             file: options.file.clone(),
             line: section.context.document.line(section.head().start),
+            agent: options.agent.clone(),
         },
         ..HookDefinition::new(options.profile, handler)
     }

@@ -77,6 +77,7 @@ pub(crate) fn judge(event: Event, draft: &Draft<'_>, options: &ReadOptions<'_>) 
             source: options.source,
             file: options.file.clone(),
             line: section.context.document.line(section.head().start),
+            agent: options.agent.clone(),
         },
     })
 }

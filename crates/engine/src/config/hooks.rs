@@ -46,6 +46,8 @@ pub struct ReadOptions<'a> {
     pub validate: bool,
     /// The file they stand in, for [`Origin`](crate::definition::Origin).
     pub file: Option<Arc<PathBuf>>,
+    /// The agent that they belong to, for the same.
+    pub agent: Option<Arc<str>>,
 }
 
 /// What hooks leave out.
@@ -75,6 +77,7 @@ impl Default for ReadOptions<'_> {
             defaults: Defaults::default(),
             validate: true,
             file: None,
+            agent: None,
         }
     }
 }

@@ -108,6 +108,33 @@ pub(crate) fn secrets(draft: &Draft<'_>, options: &ReadOptions<'_>) -> Option<Ve
     (section.context.diagnostics.len() == before).then_some(secrets)
 }
 
+/// Text in which each `${env.NAME}` stands for a variable's value; `None` where there is no such variable, which is
+/// reported at `node`.
+pub fn expanded(section: &Section<'_>, node: &Node, text: &str, options: &ReadOptions<'_>) -> Option<String> {
+    let found = expand(text, &|reference| variable(reference, options));
+    let report = |missing: Missing| {
+        section.report(section.problem(missing.kind, missing.message).at(node.span.clone()));
+    };
+    found.map_err(report).ok()
+}
+
+/// A mapping from names to texts as headers, with what `${env.NAME}` and `${file:PATH}` in them stand for. What is wrong
+/// is reported without its value, and left out.
+pub fn header_map(section: &Section<'_>, name: &str, options: &ReadOptions<'_>) -> Vec<(String, String)> {
+    let Some(node) = section.node(name) else { return Vec::new() };
+    if !matches!(node.value, Value::Map(_)) {
+        return section.wrong_type(name, node, "a mapping from names to texts").unwrap_or_default();
+    }
+    let read = |(key, node): &(Key, Node)| {
+        conceal(section, node);
+        let report = |(missing, place): (Missing, Place)| {
+            section.report(section.problem(missing.kind, missing.message).at(place));
+        };
+        header(key, node, options).map_err(report).ok()
+    };
+    node.entries().iter().filter_map(read).collect()
+}
+
 /// Keeps a value out of reports, unless it says only where a secret is.
 pub(crate) fn conceal(section: &Section<'_>, node: &Node) {
     match &node.value {

@@ -47,6 +47,8 @@ pub enum Shape {
     Word(&'static [&'static str]),
     /// A list of texts; numbers and booleans stand for their own spelling.
     Texts,
+    /// Text, or a list of texts.
+    TextOrTexts,
     /// A mapping from names to texts; numbers and booleans stand for their own spelling.
     TextMap,
     /// A mapping from names to regular expressions.
@@ -338,6 +340,16 @@ impl<'a> Section<'a> {
         // Not short-circuiting: each bad item is reported.
         let items: Vec<_> = items.iter().map(|item| self.spelling(name, item)).collect();
         items.into_iter().collect()
+    }
+
+    /// Text, or a list of texts.
+    pub fn text_or_texts(&self, name: &str) -> Option<Vec<String>> {
+        let node = self.node(name)?;
+        match &node.value {
+            Value::Str(text) => Some(vec![text.clone()]),
+            Value::Seq(_) => self.texts(name),
+            _ => self.wrong_type(name, node, "text, or a list of texts"),
+        }
     }
 
     /// A mapping from names to texts, in the order it is written.

@@ -32,8 +32,8 @@ const MAX_LOOKUPS: usize = 20_000;
 const MAX_ENTRIES: usize = 10_000;
 const MAX_FOLDERS: usize = 64;
 
-/// Types of hooks that run nothing of the project: their definition says it all.
-const WITHOUT_FILES: &[&str] = &["builtin", "webhook", "model"];
+/// Types of hooks, and other things of a file, that run nothing of the project: their definition says it all.
+const WITHOUT_FILES: &[&str] = &["builtin", "webhook", "model", "agent", "agent_settings"];
 
 /// Fields that name no file.
 const SILENT: &[&str] = &[

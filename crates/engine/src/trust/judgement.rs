@@ -380,7 +380,8 @@ impl Judgement {
         }
     }
 
-    fn seal(judged: &Judged) -> Option<Seal> {
+    /// What must still hold when something of `judged` runs; `None` where no approval is needed.
+    pub fn seal(judged: &Judged) -> Option<Seal> {
         let (project, hash) = (judged.project.as_ref()?, &judged.content.as_ref()?.hash);
         let stamps = judged.stamps.clone();
         Some(Seal::content(judged.event, &judged.matcher, &judged.definition, project, hash, stamps))

@@ -62,6 +62,11 @@ impl Seal {
         }
     }
 
+    /// Why what it is put on must not run any more. Reads files where some have been touched.
+    pub fn check(&self) -> Result<(), HandlerError> {
+        if self.is_untouched() { Ok(()) } else { self.look_again() }
+    }
+
     /// Whether nothing that was looked at has changed: a few questions to the system, and no reading.
     fn is_untouched(&self) -> bool {
         match &*self.0 {

@@ -15,7 +15,7 @@ use serde_json::{Map, Number, Value};
 
 pub(crate) use edit::Edits;
 pub(crate) use fold::mistaken;
-pub(crate) use reader::{Kind, NO_CHARACTER};
+pub(crate) use reader::{Kind, NO_CHARACTER, plain_run};
 use reader::{Node, scan};
 pub(crate) use unescape::quote;
 pub use weight::weight;
@@ -80,6 +80,17 @@ impl Document {
         let node = self.node(at).filter(|node| node.kind == Kind::String)?;
         let inside = self.raw(at).get(1..(node.end - node.start) as usize - 1)?;
         Some(if node.escaped { unescape::unescape(inside) } else { Cow::Borrowed(inside) })
+    }
+
+    /// Whether a key or a string anywhere in it says `text`, which is ASCII, however it is written.
+    pub(crate) fn has_string(&self, text: &str) -> bool {
+        // An escape takes up to six bytes for a character.
+        let (plain, escaped) = (text.len()..=text.len(), text.len() + 1..=6 * text.len());
+        let says = |node: &Node, at: At| {
+            let lengths = if node.escaped { &escaped } else { &plain };
+            lengths.contains(&((node.end - node.start) as usize - 2)) && *self.key(at) == *text.as_bytes()
+        };
+        self.nodes.iter().zip(0..).any(|(node, at)| node.kind == Kind::String && says(node, At(at)))
     }
 
     /// The elements of an array; nothing for any other value.
@@ -202,7 +213,7 @@ impl Document {
     /// Whether the few plain keys of an object differ at first sight, as nearly all do.
     fn keys_differ(&self, object: At) -> bool {
         const FEW: usize = 16;
-        let mut marks = [[0; 4]; FEW];
+        let mut marks = [0; FEW];
         for (count, (key, _)) in self.members(object).enumerate() {
             let Some(node) = self.node(key).filter(|node| !node.escaped) else { return false };
             let inside = self.bytes.get(node.start as usize + 1..node.end as usize - 1).unwrap_or_default();
@@ -220,9 +231,9 @@ impl Document {
 }
 
 /// The same for equal keys, and seldom for others.
-fn mark(key: &[u8]) -> [u8; 4] {
+fn mark(key: &[u8]) -> u32 {
     let byte = |at: usize| key.get(at).copied().unwrap_or_default();
-    [key.len() as u8, byte(0), byte(key.len() / 2), byte(key.len().wrapping_sub(1))]
+    u32::from_le_bytes([key.len() as u8, byte(0), byte(key.len() / 2), byte(key.len().wrapping_sub(1))])
 }
 
 /// A key that stands twice. Small objects are compared pair by pair, large ones are sorted.

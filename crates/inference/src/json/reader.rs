@@ -51,8 +51,8 @@ pub(crate) fn scan(bytes: &[u8]) -> Result<Vec<Node>, ReadError> {
     if let Err(error) = std::str::from_utf8(bytes) {
         return Err(malformed(error.valid_up_to(), "it is not UTF-8"));
     }
-    let mut scanner =
-        Scanner { bytes, at: 0, nodes: Vec::with_capacity(usual(bytes.len())), open: Vec::with_capacity(8) };
+    let nodes = Vec::with_capacity(usual(bytes.len()));
+    let mut scanner = Scanner { bytes, at: 0, nodes, open: OUTSIDE, depth: 0 };
     scanner.document()?;
     Ok(scanner.nodes)
 }
@@ -67,7 +67,7 @@ fn malformed(offset: usize, what: &'static str) -> ReadError {
 }
 
 /// How many bytes stand before the next quote, backslash or control character.
-pub(super) fn plain_run(text: &[u8]) -> usize {
+pub(crate) fn plain_run(text: &[u8]) -> usize {
     // Keys, and texts with an escape in each line, are short: a call would cost more than the bytes.
     const SHORT: usize = 8;
     let mut length = 0;
@@ -101,9 +101,14 @@ struct Scanner<'a> {
     bytes: &'a [u8],
     at: usize,
     nodes: Vec<Node>,
-    /// The containers around `at`, outermost first.
-    open: Vec<usize>,
+    /// The innermost container around `at`. Until it is closed its `next` is the one around it.
+    open: u32,
+    /// How many containers are around `at`.
+    depth: usize,
 }
+
+/// Where there is no container around.
+const OUTSIDE: u32 = u32::MAX;
 
 /// What stands next.
 enum Expect {
@@ -117,7 +122,7 @@ impl Scanner<'_> {
         loop {
             expect = match expect {
                 Expect::Value => self.value()?,
-                Expect::Rest => match self.open.last().and_then(|open| self.nodes.get(*open)).map(|node| node.kind) {
+                Expect::Rest => match self.nodes.get(self.open as usize).map(|node| node.kind) {
                     Some(kind) => self.rest(kind)?,
                     None => break,
                 },
@@ -159,11 +164,12 @@ impl Scanner<'_> {
     }
 
     fn open(&mut self, kind: Kind, closing: u8) -> Result<Expect, ReadError> {
-        if self.open.len() >= MAX_DEPTH {
+        if self.depth >= MAX_DEPTH {
             return Err(malformed(self.at, "it nests more than 128 levels"));
         }
-        self.open.push(self.nodes.len());
-        self.push(kind, self.at, false);
+        let (place, start) = (self.nodes.len() as u32, self.at as u32);
+        self.nodes.push(Node { start, end: start, next: self.open, kind, escaped: false });
+        (self.open, self.depth) = (place, self.depth + 1);
         self.at += 1;
         if self.peek() == Some(closing) {
             return self.close();
@@ -196,9 +202,10 @@ impl Scanner<'_> {
     fn close(&mut self) -> Result<Expect, ReadError> {
         self.at += 1;
         let next = self.nodes.len() as u32;
-        if let Some(node) = self.open.pop().and_then(|open| self.nodes.get_mut(open)) {
+        if let Some(node) = self.nodes.get_mut(self.open as usize) {
             node.end = self.at as u32;
-            node.next = next;
+            self.open = std::mem::replace(&mut node.next, next);
+            self.depth -= 1;
         }
         Ok(Expect::Rest)
     }

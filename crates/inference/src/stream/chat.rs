@@ -187,6 +187,10 @@ impl Format for Chat {
         }
     }
 
+    fn reads_alike(&self) -> bool {
+        true
+    }
+
     fn is_whole(&self, said: &Said) -> bool {
         !said.choices.is_empty() && said.choices.values().all(|choice| choice.over)
     }

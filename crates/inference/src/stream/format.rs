@@ -26,6 +26,12 @@ pub(super) trait Format: Debug + Send + Sync {
     /// Reads a frame: fills its parts and its lane.
     fn read(&mut self, event: &Event<'_>, said: &mut Said, frame: &mut Frame) -> Result<(), Fault>;
 
+    /// Whether a frame that differs from the one before only in its text is read like that one: whatever else reading did
+    /// it would do again, and what it does goes by the frame alone.
+    fn reads_alike(&self) -> bool {
+        false
+    }
+
     /// The upstream has closed: whether nothing is missing though the protocol's own end has not come.
     fn is_whole(&self, said: &Said) -> bool;
 

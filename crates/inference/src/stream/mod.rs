@@ -9,12 +9,14 @@
 //!   (`chat`, `native`, of which `delta`, `calls` and `tokens` are shared; `responses`, `messages`).
 //! - `mend`: characters that a server has cut in two.
 //! - `frame`: one frame, what it holds and what it waits for.
+//! - `alike`: frames that need not be read anew.
 //! - `said`: the tracks and calls, and what is decided about them.
 //! - `leave`: a frame with what was decided put into it.
 //! - `queue`: the frames that are held.
 //! - `relay`: from bytes to bytes.
 //! - `completion`: a relay for streams that nobody judges.
 
+mod alike;
 mod calls;
 mod chat;
 mod completion;

@@ -3,17 +3,19 @@
 //! Only the first frame of each lane can be the next one to leave, and only something that concerns its lane can free it:
 //! what is looked at again after a decision does not grow with what is held.
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 
 use super::frame::{Frame, Lane};
 
-/// By the number with which a frame came.
+/// Frames are known by the number with which they came.
 #[derive(Debug, Default)]
 pub(super) struct Queue {
-    frames: BTreeMap<u64, Frame>,
+    /// In order. One that has left before another one leaves a gap; the first is none, and no more than half are.
+    frames: VecDeque<(u64, Option<Frame>)>,
+    gaps: usize,
     lanes: BTreeMap<Lane, VecDeque<u64>>,
-    /// First frames of lanes that may be free, as far as is known.
-    due: BTreeSet<u64>,
+    /// First frames of lanes that may be free, as far as is known. The first of them stands last.
+    due: Vec<u64>,
     came: u64,
     /// What the frames weigh.
     weight: usize,
@@ -25,11 +27,12 @@ impl Queue {
         self.came += 1;
         self.weight += frame.weight();
         let lane = self.lanes.entry(frame.lane).or_default();
-        if lane.is_empty() {
-            self.due.insert(number);
-        }
+        let is_first = lane.is_empty();
         lane.push_back(number);
-        self.frames.insert(number, frame);
+        self.frames.push_back((number, Some(frame)));
+        if is_first {
+            self.now_due(number);
+        }
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -42,7 +45,7 @@ impl Queue {
 
     /// All of them, in order.
     pub(super) fn iter(&self) -> impl Iterator<Item = &Frame> {
-        self.frames.values()
+        self.frames.iter().filter_map(|(_, frame)| frame.as_ref())
     }
 
     pub(super) fn clear(&mut self) {
@@ -53,25 +56,42 @@ impl Queue {
     pub(super) fn look_at(&mut self, lane: Lane) {
         match lane {
             Lane::All | Lane::Free => self.look_at_all(),
-            _ => lane.crossing().for_each(|lane| self.due.extend(self.first(lane))),
+            _ => lane.crossing().for_each(|lane| self.first(lane).into_iter().for_each(|first| self.now_due(first))),
         }
     }
 
     /// Something was decided that may concern any.
     pub(super) fn look_at_all(&mut self) {
         self.due.extend(self.lanes.values().filter_map(|lane| lane.front()));
+        self.due.sort_unstable_by(|one, two| two.cmp(one));
+        self.due.dedup();
+    }
+
+    fn now_due(&mut self, number: u64) {
+        if let Err(place) = self.due.binary_search_by(|due| number.cmp(due)) {
+            self.due.insert(place, number);
+        }
     }
 
     /// The next frame that is not behind another one, and that is `ready`. In order; none is asked about twice without
     /// something that concerns it.
     pub(super) fn next(&mut self, mut ready: impl FnMut(&Frame) -> bool) -> Option<Frame> {
-        while let Some(number) = self.due.pop_first() {
-            let Some(frame) = self.frames.get(&number) else { continue };
+        while let Some(number) = self.due.pop() {
+            let Some(place) = self.place(number) else { continue };
+            let Some((_, Some(frame))) = self.frames.get(place) else { continue };
             if !self.waits(number, frame.lane) && ready(frame) {
-                return self.remove(number);
+                return self.remove(place);
             }
         }
         None
+    }
+
+    fn place(&self, number: u64) -> Option<usize> {
+        // Nearly always it is the first.
+        match self.frames.front() {
+            Some((first, _)) if *first == number => Some(0),
+            _ => self.frames.binary_search_by_key(&number, |(number, _)| *number).ok(),
+        }
     }
 
     /// Whether something is held that the first frame of a lane must not overtake.
@@ -79,7 +99,7 @@ impl Queue {
         let before = |other: u64| other < number;
         match lane {
             // What says nothing stands in nobody's way, and leaves as soon as it is the first.
-            Lane::All | Lane::Free => self.frames.first_key_value().is_some_and(|(first, _)| before(*first)),
+            Lane::All | Lane::Free => self.frames.front().is_some_and(|(first, _)| before(*first)),
             _ => lane.crossing().any(|lane| self.first(lane).is_some_and(before)),
         }
     }
@@ -88,21 +108,36 @@ impl Queue {
         self.lanes.get(&lane)?.front().copied()
     }
 
-    fn remove(&mut self, number: u64) -> Option<Frame> {
-        let was_first = self.frames.first_key_value().is_some_and(|(first, _)| *first == number);
-        let frame = self.frames.remove(&number)?;
+    fn remove(&mut self, place: usize) -> Option<Frame> {
+        let frame = self.frames.get_mut(place)?.1.take()?;
+        self.gaps += 1;
         self.weight = self.weight.saturating_sub(frame.weight());
         if let Some(lane) = self.lanes.get_mut(&frame.lane) {
             lane.pop_front();
         }
         match frame.lane {
-            Lane::Free => self.due.extend(self.first(Lane::Free)),
+            Lane::Free => self.first(Lane::Free).into_iter().for_each(|first| self.now_due(first)),
             lane => self.look_at(lane),
         }
-        if was_first {
-            self.due.extend(self.frames.first_key_value().map(|(first, _)| *first));
+        if place == 0 {
+            self.close_up();
+            if let Some((first, _)) = self.frames.front() {
+                self.now_due(*first);
+            }
+        }
+        if 2 * self.gaps > self.frames.len() {
+            self.frames.retain(|(_, frame)| frame.is_some());
+            self.gaps = 0;
         }
         Some(frame)
+    }
+
+    /// The first is no gap again.
+    fn close_up(&mut self) {
+        while let Some((_, None)) = self.frames.front() {
+            self.frames.pop_front();
+            self.gaps -= 1;
+        }
     }
 }
 

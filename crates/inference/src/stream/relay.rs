@@ -6,6 +6,7 @@ use std::ops::Range;
 use bytes::Bytes;
 use serde_json::Value;
 
+use super::alike::Pattern;
 use super::chat::DONE;
 use super::format::{self, Format};
 use super::frame::{Data, Event, Frame, Lane, Part};
@@ -51,6 +52,8 @@ pub struct Relay {
     format: Box<dyn Format>,
     splitter: Splitter,
     mender: Mender,
+    /// The frame that was read last, where the next one may be like it.
+    pattern: Option<Pattern>,
     said: Said,
     held: Queue,
     out: VecDeque<Out>,
@@ -82,6 +85,7 @@ impl Relay {
             format: format::of(route),
             splitter: Splitter::new(framing),
             mender: Mender::default(),
+            pattern: None,
             said: Said::default(),
             held: Queue::default(),
             out: VecDeque::new(),
@@ -192,6 +196,13 @@ impl Relay {
 
     fn read_frame(&mut self, raw: Raw) -> Result<(), Fault> {
         let (mut frame, name) = Frame::new(self.framing, raw);
+        if name.is_none()
+            && let Some(pattern) = &self.pattern
+            && pattern.read(&mut frame, &mut self.said)?
+        {
+            self.held.push(frame);
+            return Ok(());
+        }
         let data = frame.data().clone();
         let document = match data.trim_ascii_start().first() {
             Some(b'{' | b'[') if !data.trim_ascii_start().starts_with(DONE) => Some(self.parse(&mut frame)?),
@@ -216,8 +227,15 @@ impl Relay {
         if frame.wakes || self.said.over {
             self.held.look_at_all();
         }
+        let is_like_others = name.is_none() && self.format.reads_alike();
+        self.pattern = document.filter(|_| is_like_others).and_then(|document| Pattern::of(&frame, &document));
         self.held.push(frame);
         Ok(())
+    }
+
+    #[cfg(test)]
+    pub(super) fn is_like_last(&self, data: &[u8]) -> bool {
+        self.pattern.as_ref().is_some_and(|pattern| pattern.text(data).is_some())
     }
 
     /// The JSON of a frame. One with half a surrogate pair in it is made anew, and so is one with alternatives to its

@@ -255,6 +255,6 @@ impl Hooks {
     pub(super) fn guard(self) -> Option<Arc<Guard>> {
         let env = HandlerEnv::current().unwrap();
         let executor = Executor::with_registry(HooksConfig { groups: self.groups }, env, &self.registry).unwrap();
-        Guard::of_agent(executor).map(Arc::new)
+        Guard::of_agent(executor, Default::default()).map(Arc::new)
     }
 }

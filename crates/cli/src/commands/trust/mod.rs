@@ -100,7 +100,7 @@ fn of_file<'p>(policy: &'p Policy, file: Option<&Path>) -> Result<Vec<&'p Judged
         (Some(wanted), Some(file)) => real(file) == *wanted,
         (Some(_), None) => false,
     };
-    let of_project = policy.judgement.hooks.iter().filter(|judged| judged.content.is_some());
+    let of_project = policy.approvable().filter(|judged| judged.content.is_some());
     let hooks: Vec<&Judged> = of_project.filter(stands).collect();
     match file {
         Some(file) if hooks.is_empty() => {

@@ -1,5 +1,6 @@
 //! A hook as its owner looks at it before an approval.
 
+use gatehook_agent::team::is_part;
 use gatehook_engine::definition::{EnvPolicy, HandlerDefinition, Source};
 use gatehook_engine::text;
 use gatehook_engine::trust::content::{Content, NamedFile};
@@ -88,8 +89,9 @@ fn last<'g>(judged: &Judged, ground: &'g Ground) -> Option<&'g Approval> {
 fn head(judged: &Judged, before: &str) -> String {
     let origin = &judged.definition.origin;
     let file = origin.file.as_ref().map(|file| format!("{}:{}", file.display(), origin.line)).unwrap_or_default();
-    let (event, name) = (judged.event.public_name(), judged.definition.display_name());
-    plain(&format!("{before}{name} on {event}, from the {} ({file})", origin.source.name()))
+    let name = judged.definition.display_name();
+    let event = if is_part(&judged.definition) { String::new() } else { format!(" on {}", judged.event.public_name()) };
+    plain(&format!("{before}{name}{event}, from the {} ({file})", origin.source.name()))
 }
 
 fn title(file: &NamedFile) -> String {
@@ -109,9 +111,21 @@ fn risk(judged: &Judged, content: &Content) -> (&'static str, Vec<String>) {
             let host = authority.rsplit('@').next().unwrap_or_default();
             (false, format!("sends what it is shown to {host}"))
         }
+        HandlerDefinition::Other { kind, .. } if kind == "agent" => {
+            (true, "says what an agent is told, and what it may call".to_owned())
+        }
+        HandlerDefinition::Other { kind, .. } if kind == "agent_settings" => {
+            (false, "lets tools run that you are asked about otherwise".to_owned())
+        }
+        HandlerDefinition::Other { kind, .. } if kind == "mcp_server" => {
+            (false, "runs a program with your rights, or is told what agents send it".to_owned())
+        }
         _ => (false, "runs a program with your rights".to_owned()),
     };
     reasons.push(what);
+    if is_part(hook) {
+        return (if is_harmless { "low" } else { "medium" }, reasons);
+    }
     let rewrites = judged.event.capabilities(hook.profile).and_then(|capabilities| capabilities.rewrites);
     if rewrites.is_some() || judged.event.capabilities(Profile::Native).is_some_and(|it| it.rewrites.is_some()) {
         reasons.push("may rewrite what it is shown".to_owned());

@@ -46,6 +46,11 @@ const TEXTS: &[&str] = &[
     "answer",
     "explanation",
 ];
+/// Tools and those of their arguments that name no file whose content is touched: an expression over the lines of
+/// files, a pattern that is answered with names.
+const NO_FILES: &[(&str, &str)] = &[("grep", "pattern"), ("glob", "pattern")];
+/// Arguments that hold addresses, as far as they are of the web.
+const ADDRESSES: &[&str] = &["url", "urls", "uri"];
 /// Arguments that hold programs.
 const PROGRAMS: &[&str] = &["code", "source", "python", "javascript", "expression", "program"];
 /// Arguments that hold changes of files, which they name in their lines.
@@ -98,7 +103,8 @@ impl<'a> Search<'a> {
     /// A call with its arguments.
     pub(super) fn call(&mut self, tool: &str, category: Option<&str>, arguments: &Map<String, Value>) {
         let runs = is_shell(tool, category);
-        for (key, value) in arguments {
+        let is_no_file = |key: &str| NO_FILES.iter().any(|(of, name)| tool.eq_ignore_ascii_case(of) && *name == key);
+        for (key, value) in arguments.iter().filter(|(key, value)| !(value.is_string() && is_no_file(key))) {
             self.value(key, value, runs, 0);
         }
     }
@@ -130,6 +136,9 @@ impl<'a> Search<'a> {
         let is_one_of = |names: &[&str]| names.contains(&key.as_str());
         if is_one_of(FIELDS) || (runs && !is_one_of(TEXTS)) {
             return self.line(text);
+        }
+        if is_one_of(ADDRESSES) && (text.starts_with("https://") || text.starts_with("http://")) {
+            return;
         }
         if is_one_of(PROGRAMS) {
             return text.split(SEPARATORS).for_each(|token| self.path(token));

@@ -143,6 +143,53 @@ async fn other_arguments_are_searched_where_they_can_name_files() {
 }
 
 #[tokio::test]
+async fn an_agents_own_tools_are_known() {
+    let (home, project) = project();
+    for index in 0..1100 {
+        std::fs::write(project.join(format!("src/{index}.json")), "").unwrap();
+    }
+    for (tool, input, protected) in [
+        ("read", json!({"path": ".env"}), true),
+        ("read", json!({"path": "src/a.rs", "offset": 3}), false),
+        ("write", json!({"path": "gatehook.yaml", "content": ""}), true),
+        ("write", json!({"path": "a.md", "content": "see .env"}), false),
+        ("edit", json!({"path": "innocent", "old_string": "a", "new_string": "b"}), true),
+        ("list", json!({"path": "src/keys"}), true),
+        ("glob", json!({"pattern": ".env*", "path": "src"}), false),
+        ("glob", json!({"pattern": "src/*.json"}), false),
+        ("glob", json!({"pattern": "*", "path": ".git"}), true),
+        ("grep", json!({"pattern": "load('.env')", "path": "src"}), false),
+        ("grep", json!({"pattern": ".", "path": ".env"}), true),
+        ("grep", json!({"pattern": ".", "include": ".env*"}), true),
+        ("bash", json!({"command": "cat .env", "timeout": 5}), true),
+        ("bash", json!({"command": "cat src/a.rs"}), false),
+        ("fetch", json!({"url": "https://example.com/.env"}), false),
+        ("fetch", json!({"url": "file:///x/.env"}), true),
+        ("todo", json!({"items": [{"text": "look at .env", "status": "pending"}]}), false),
+        ("think", json!({"thought": "what is in .env"}), false),
+    ] {
+        assert_eq!(denied(home.path(), &project, &[], tool, input.clone()).await, protected, "{tool} {input}");
+    }
+}
+
+#[test]
+fn the_guards_own_configuration_is_told_from_the_rest() {
+    for (path, own, protected) in [
+        ("/p/gatehook.yaml", true, true),
+        ("/p/GateHook.JSON", true, true),
+        ("/p/.gatehook/hooks.yaml", true, true),
+        ("/home/u/.config/gatehook/x", true, true),
+        ("/p/.ollama/hooks/a.sh", true, true),
+        ("/p/.env", false, true),
+        ("/p/certs/Server.key", false, true),
+        ("/p/gatehook.yaml.md", false, false),
+    ] {
+        let path = Path::new(path);
+        assert_eq!((is_own(path), is_protected(path)), (own, protected), "{}", path.display());
+    }
+}
+
+#[tokio::test]
 async fn arguments_add_patterns_and_take_out_again() {
     let (home, project) = project();
     let args = ["!.env.example", "secrets/**", "/srv/data", "~/notes", "!gatehook.yaml"];

@@ -11,14 +11,20 @@ type Env = BTreeMap<String, String>;
 /// What [`EnvPolicy::Minimal`] passes on, beside every `LC_` variable.
 const MINIMAL: &[&str] = &["PATH", "HOME", "USER", "LANG", "TZ", "TMPDIR", "VIRTUAL_ENV"];
 
-/// What `definition` inherits of `host`, with its own variables in place.
-pub(crate) fn of_hook(definition: &HookDefinition, host: &Env) -> Result<Env, DefinitionError> {
+/// What a policy leaves of the environment of `host`.
+pub fn inherited(policy: &EnvPolicy, host: &Env) -> Env {
     let mut env = host.clone();
-    match &definition.env_policy {
+    match policy {
         EnvPolicy::Inherit => {}
         EnvPolicy::Minimal => env.retain(|name, _| MINIMAL.contains(&name.as_str()) || name.starts_with("LC_")),
         EnvPolicy::Only(names) => env.retain(|name, _| names.contains(name)),
     }
+    env
+}
+
+/// What `definition` inherits of `host`, with its own variables in place.
+pub(crate) fn of_hook(definition: &HookDefinition, host: &Env) -> Result<Env, DefinitionError> {
+    let mut env = inherited(&definition.env_policy, host);
     for (name, value) in &definition.env {
         if name.is_empty() || name.contains(['=', '\0']) || value.contains('\0') {
             return Err(DefinitionError {

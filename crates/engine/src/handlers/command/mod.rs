@@ -9,6 +9,7 @@
 //! exec, so that `posix_spawn` serves, whose cost does not grow with the parent's memory.
 
 pub(crate) mod environment;
+pub(crate) mod job;
 mod process;
 pub(super) mod program;
 pub(super) mod reaper;

@@ -2,7 +2,7 @@
 
 use std::io;
 use std::os::fd::{AsFd as _, OwnedFd};
-use std::process::{Child, Command};
+use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -31,23 +31,60 @@ pub(super) struct Process {
     pub(super) stderr: Capture,
 }
 
+/// What this end has of a command's pipes.
+struct Pipes {
+    feed: Option<Feed>,
+    stdout: Capture,
+    stderr: Capture,
+}
+
 /// It wrote more than it may.
 pub(super) struct TooMuchOutput;
 
 impl Process {
     /// Starts `command` by `spawn`, and writes `line` to it. It must have three pipes and a process group of its own.
     pub(super) fn spawn(
-        mut command: Command,
+        command: Command,
         spawn: impl FnOnce(Command) -> io::Result<Child>,
         line: Bytes,
         slot: OwnedSemaphorePermit,
+    ) -> io::Result<Self> {
+        let missing = || io::Error::from(io::ErrorKind::NotFound);
+        Self::start(command, spawn, slot, |child| {
+            Ok(Pipes {
+                feed: Feed::start(child.stdin.take().ok_or_else(missing)?.into(), line)?,
+                stdout: Capture::new(child.stdout.take().ok_or_else(missing)?.into())?,
+                stderr: Capture::new(child.stderr.take().ok_or_else(missing)?.into())?,
+            })
+        })
+    }
+
+    /// Starts `command` by `spawn`, with nothing on stdin, and stdout and stderr in one pipe, which is `stdout` here. It
+    /// must have a process group of its own.
+    pub(super) fn spawn_joined(
+        mut command: Command,
+        spawn: impl FnOnce(Command) -> io::Result<Child>,
+        slot: OwnedSemaphorePermit,
+    ) -> io::Result<Self> {
+        let (reader, writer) = io::pipe()?;
+        command.stdin(Stdio::null()).stdout(writer.try_clone()?).stderr(writer);
+        Self::start(command, spawn, slot, |_| {
+            Ok(Pipes { feed: None, stdout: Capture::new(reader.into())?, stderr: Capture::closed() })
+        })
+    }
+
+    fn start(
+        mut command: Command,
+        spawn: impl FnOnce(Command) -> io::Result<Child>,
+        slot: OwnedSemaphorePermit,
+        pipes: impl FnOnce(&mut Child) -> io::Result<Pipes>,
     ) -> io::Result<Self> {
         let mark = reaper::mark();
         if let Some(mark) = &mark {
             command.env(reaper::MARK_VARIABLE, mark.to_string());
         }
         let mut child = spawn(command)?;
-        Self::attach(&mut child, line, slot, mark).inspect_err(|_| {
+        Self::attach(&mut child, slot, mark, pipes).inspect_err(|_| {
             if let Some(group) = Pid::from_raw(child.id().cast_signed()) {
                 let _ = kill_process_group(group, Signal::KILL);
             }
@@ -55,19 +92,16 @@ impl Process {
         })
     }
 
-    fn attach(child: &mut Child, line: Bytes, slot: OwnedSemaphorePermit, mark: Option<Mark>) -> io::Result<Self> {
-        let missing = || io::Error::from(io::ErrorKind::NotFound);
-        let group = Pid::from_raw(child.id().cast_signed()).ok_or_else(missing)?;
+    fn attach(
+        child: &mut Child,
+        slot: OwnedSemaphorePermit,
+        mark: Option<Mark>,
+        pipes: impl FnOnce(&mut Child) -> io::Result<Pipes>,
+    ) -> io::Result<Self> {
+        let group = Pid::from_raw(child.id().cast_signed()).ok_or(io::ErrorKind::NotFound)?;
         let leader = watch(pidfd_open(group, PidfdFlags::empty())?)?;
-        Ok(Self {
-            group,
-            leader: Some(leader),
-            slot: Some(slot),
-            mark,
-            feed: Feed::start(child.stdin.take().ok_or_else(missing)?.into(), line)?,
-            stdout: Capture::new(child.stdout.take().ok_or_else(missing)?.into())?,
-            stderr: Capture::new(child.stderr.take().ok_or_else(missing)?.into())?,
-        })
+        let Pipes { feed, stdout, stderr } = pipes(child)?;
+        Ok(Self { group, leader: Some(leader), slot: Some(slot), mark, feed, stdout, stderr })
     }
 
     /// Moves bytes until the leader has exited, then takes what is in the pipes and waits for nothing more, whoever
@@ -85,6 +119,19 @@ impl Process {
             }
         }
         Ok(())
+    }
+
+    /// Moves bytes until the leader has exited, and hands on what comes on stdout, however much that is. Cancel safe: what
+    /// was not handed on is still there.
+    pub(super) async fn pour(&mut self, into: &mut (dyn FnMut(&[u8]) + Send)) {
+        let mut exited = false;
+        while !exited {
+            exited = self.step().await;
+            if exited {
+                self.stdout.drain();
+            }
+            self.stdout.hand_on(into);
+        }
     }
 
     /// Ends the group with notice: SIGTERM (SIGCONT for what is stopped), SIGKILL after the grace period. Bytes are

@@ -20,7 +20,8 @@ use std::sync::{LazyLock, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, getpid, kill_process, set_child_subreaper, waitid};
-use tokio::sync::OwnedSemaphorePermit;
+use tokio::sync::{OwnedSemaphorePermit, oneshot};
+use tokio::time::timeout;
 
 use crate::handlers::worker::keeper;
 
@@ -54,19 +55,34 @@ pub fn end_leftovers(patience: Duration) {
     keeper::end_all(patience);
     let patience = patience.saturating_sub(begin.elapsed());
     let (done, settled) = mpsc::channel();
-    if ADOPTING.load(Ordering::Acquire)
-        && let Some(reaper) = &*REAPER
-        && reaper.send(Task::Settle(done)).is_ok()
-    {
+    if settle(Box::new(move || {
+        let _ = done.send(());
+    })) {
         let _ = settled.recv_timeout(patience);
     }
+}
+
+/// Waits until what ended runs left outside of their groups is ended too, but no longer than `patience`; where nothing is
+/// adopted, not at all. Cancel safe.
+pub(super) async fn settled(patience: Duration) {
+    let (done, settled) = oneshot::channel();
+    if settle(Box::new(move || {
+        let _ = done.send(());
+    })) {
+        let _ = timeout(patience, settled).await;
+    }
+}
+
+/// Has leftovers looked for until there are none; false where nobody does that.
+fn settle(done: Box<dyn FnOnce() + Send>) -> bool {
+    ADOPTING.load(Ordering::Acquire) && REAPER.as_ref().is_some_and(|reaper| reaper.send(Task::Settle(done)).is_ok())
 }
 
 /// What the thread is asked to do.
 enum Task {
     Bury(Remains),
     /// Look for leftovers until there are none, and say so.
-    Settle(Sender<()>),
+    Settle(Box<dyn FnOnce() + Send>),
 }
 
 /// One run of a command, as its processes name it.
@@ -138,7 +154,7 @@ fn serve(tasks: &Receiver<Task>) {
             }
             Ok(Task::Settle(done)) => {
                 while end_orphans() {}
-                let _ = done.send(());
+                done();
             }
             Err(RecvTimeoutError::Timeout) => {
                 search_is_due = end_orphans();

@@ -75,6 +75,11 @@ impl Capture {
         Ok(Self { pipe: Some(Receiver::from_owned_fd_unchecked(pipe)?), data: BytesMut::new(), limit: OUTPUT_LIMIT })
     }
 
+    /// One of nothing.
+    pub(super) fn closed() -> Self {
+        Self { pipe: None, data: BytesMut::new(), limit: OUTPUT_LIMIT }
+    }
+
     /// Nobody holds the other end any more.
     pub(super) fn is_closed(&self) -> bool {
         self.pipe.is_none()
@@ -96,6 +101,14 @@ impl Capture {
     /// Takes what is there, up to one byte over the limit, and waits for nothing.
     pub(super) fn drain(&mut self) {
         while !self.is_over_limit() && self.read() {}
+    }
+
+    /// Hands on what was taken, and forgets it.
+    pub(super) fn hand_on(&mut self, into: &mut (dyn FnMut(&[u8]) + Send)) {
+        if !self.data.is_empty() {
+            into(&self.data);
+            self.data.clear();
+        }
     }
 
     /// Forgets what is over the limit, so that the writer can go on.

@@ -15,7 +15,7 @@ use std::io;
 use std::path::Path;
 use std::process::{Child, Command};
 
-use self::sandbox::Spawner;
+pub(in crate::handlers) use self::sandbox::Spawner;
 use super::command::program::Program;
 use crate::definition::HookDefinition;
 use crate::handler::DefinitionError;

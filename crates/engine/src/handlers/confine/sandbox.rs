@@ -28,8 +28,8 @@ const SCOPES: ABI = ABI::V6;
 /// What scripts write to and means nothing.
 const ALWAYS_WRITTEN: &str = "/dev/null";
 
-/// The thread that starts the processes of one hook. Dropped, it ends.
-pub(super) struct Spawner {
+/// The thread that starts the processes of one hook, or of one host's tool. Dropped, it ends.
+pub(in crate::handlers) struct Spawner {
     starts: Sender<Start>,
 }
 
@@ -40,7 +40,11 @@ struct Start {
 
 impl Spawner {
     /// A thread within `sandbox`, or why there is none on this system.
-    pub(super) fn start(sandbox: &Sandbox, working_dir: &Path, hook: &str) -> Result<Self, DefinitionError> {
+    pub(in crate::handlers) fn start(
+        sandbox: &Sandbox,
+        working_dir: &Path,
+        hook: &str,
+    ) -> Result<Self, DefinitionError> {
         let rules = Rules::of(sandbox, working_dir)?;
         let ((starts, inbox), (entered, entry)) = (channel(), sync_channel(1));
         let thread = std::thread::Builder::new().name("hook-sandbox".to_owned());
@@ -59,13 +63,13 @@ impl Spawner {
             if sandbox.required {
                 return Err(unavailable(&lack));
             }
-            tracing::warn!(hook, "{lack}: the hook runs without all of its sandbox");
+            tracing::warn!(hook, "{lack}: it runs without all of its sandbox");
         }
         Ok(Self { starts })
     }
 
     /// Starts `command`. Blocks for as long as a start takes, and those asked for before.
-    pub(super) fn spawn(&self, command: Command) -> io::Result<Child> {
+    pub(in crate::handlers) fn spawn(&self, command: Command) -> io::Result<Child> {
         let ended = || io::Error::other("the thread of its sandbox has ended");
         let (started, child) = sync_channel(1);
         self.starts.send(Start { command, started }).map_err(|_| ended())?;

@@ -10,9 +10,11 @@
 //! grows to five seconds.
 //!
 //! `pool.rs` says which process gets an event, `process.rs` how one is asked, and `keeper.rs` what happens to processes
-//! that nobody is asking: their stderr goes to the log, and their end is seen to.
+//! that nobody is asking: their stderr goes to the log, and their end is seen to. `living.rs` is the same for programs that are
+//! no hooks.
 
 pub(in crate::handlers) mod keeper;
+pub(crate) mod living;
 pub(in crate::handlers) mod pool;
 pub(in crate::handlers) mod process;
 mod stderr;

@@ -1,0 +1,74 @@
+//! The agents of a session, ready to work.
+
+use std::sync::Arc;
+
+use gatehook_engine::Executor;
+
+use crate::approval::StandingRules;
+use crate::model::Model;
+use crate::tools::Tool;
+
+/// Somebody who asks a model and calls tools.
+pub struct Agent {
+    /// Its name.
+    pub name: Arc<str>,
+    /// What it is good for, for whoever might hand it work.
+    pub description: Arc<str>,
+    /// What its model is told first.
+    pub instruction: Arc<str>,
+    /// Its model.
+    pub model: Arc<Model>,
+    /// What its model may call.
+    pub tools: Vec<Arc<dyn Tool>>,
+    /// Whom it may give a task.
+    pub sub_agents: Vec<Arc<str>>,
+    /// Whom it may hand the conversation to.
+    pub handoffs: Vec<Arc<str>>,
+    /// Its hooks.
+    pub executor: Executor,
+    /// The rules that stand before a session begins.
+    pub rules: StandingRules,
+    /// How many times its model is asked before the person is; `None` is without end.
+    pub max_iterations: Option<u64>,
+}
+
+/// All agents that there are, of which one begins.
+#[derive(Clone)]
+pub struct Agents {
+    root: Arc<Agent>,
+    others: Vec<Arc<Agent>>,
+}
+
+impl Agents {
+    /// One that begins, and those it may meet. Of equal names the first is meant.
+    pub fn new(root: Agent, others: Vec<Agent>) -> Self {
+        Self { root: Arc::new(root), others: others.into_iter().map(Arc::new).collect() }
+    }
+
+    /// The one that begins.
+    pub fn root(&self) -> &Arc<Agent> {
+        &self.root
+    }
+
+    /// The one of this name.
+    pub fn named(&self, name: &str) -> Option<&Arc<Agent>> {
+        self.all().find(|agent| &*agent.name == name)
+    }
+
+    /// All of them, the one that begins first.
+    pub fn all(&self) -> impl Iterator<Item = &Arc<Agent>> {
+        std::iter::once(&self.root).chain(&self.others)
+    }
+}
+
+impl std::fmt::Debug for Agent {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Agent").field("name", &self.name).finish_non_exhaustive()
+    }
+}
+
+impl std::fmt::Debug for Agents {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_list().entries(self.all()).finish()
+    }
+}

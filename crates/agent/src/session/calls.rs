@@ -1,0 +1,306 @@
+//! The tool calls of one answer: each is settled, done, shown to hooks, and kept; side by side, and answered in order.
+
+use std::sync::Arc;
+use std::time::{Instant, SystemTime};
+
+use futures_util::future::join_all;
+use gatehook_engine::events::{Entry, Event, Input, JournalError, Message, ToolCall, Verdict};
+use gatehook_inference::arguments_of;
+use serde_json::{Map, Value, json};
+use tokio_util::sync::CancellationToken;
+
+use super::Session;
+use super::context::{add, told};
+use super::delegation::Managed;
+use super::end::{End, why};
+use crate::agents::Agent;
+use crate::approval::{Settled, Source, Tool as Known, ToolUse};
+use crate::report::Report;
+use crate::tools::{Calling, FileChange, Tool, ToolErrorKind, ToolOutput};
+
+/// What a tool is told to a model that was never run.
+const SKIPPED: &str = "Skipped: a hook has ended the run.";
+
+/// What became of one call.
+struct Outcome {
+    /// The message that answers it.
+    message: Message,
+    /// A hook wants the run ended, and says why.
+    ends: Option<String>,
+    /// The agent that takes over.
+    hands_to: Option<Arc<Agent>>,
+}
+
+/// A tool that is there.
+enum Found<'a> {
+    Tool(&'a Arc<dyn Tool>),
+    Managed(Managed),
+}
+
+/// A call that is over, before hooks have seen its result.
+struct Worked {
+    known: Known,
+    input: Arc<Map<String, Value>>,
+    output: ToolOutput,
+    seconds: f64,
+    hands_to: Option<Arc<Agent>>,
+}
+
+impl Session {
+    /// Answers all calls.
+    pub(super) async fn batch(&mut self, calls: &[ToolCall], cancel: &CancellationToken) -> Result<(), End> {
+        // Whoever ends the run ends the other calls of the batch.
+        let siblings = cancel.child_token();
+        let answers = join_all(calls.iter().map(|call| Box::pin(self.answer(call, &siblings)))).await;
+        let (mut ends, mut hands_to) = (None, None);
+        for answer in answers {
+            let Outcome { message, ends: end, hands_to: next } = answer?;
+            self.conversation.apply(&Entry::Message { message });
+            ends = ends.or(end);
+            hands_to = hands_to.or(next);
+        }
+        self.live(cancel)?;
+        if let Some(why) = ends {
+            return Err(End::Blocked(Event::PostToolUse, why));
+        }
+        if let Some(agent) = hands_to {
+            self.hand_over(agent, cancel).await?;
+        }
+        Ok(())
+    }
+
+    async fn answer(&self, call: &ToolCall, siblings: &CancellationToken) -> Result<Outcome, JournalError> {
+        let name = &call.function.name;
+        let id = call.id.clone().unwrap_or_default();
+        let found = self.found(name);
+        let arguments = arguments_of(call).map(Arc::new);
+        let input = arguments.as_ref().map(Arc::clone).unwrap_or_default();
+        self.tell(Report::ToolCall { id: id.clone(), name: name.clone(), input: input.clone() });
+        let known = match &found {
+            Some(Found::Tool(tool)) => tool.spec().tool.clone(),
+            Some(Found::Managed(managed)) => managed.tool(),
+            None => Known { name: name.clone(), ..Known::default() },
+        };
+        let failed = |kind, text: String| Worked {
+            known: known.clone(),
+            input: input.clone(),
+            output: ToolOutput::error(kind, text),
+            seconds: 0.0,
+            hands_to: None,
+        };
+        let worked = match (found, arguments) {
+            (None, _) => failed(ToolErrorKind::NotFound, self.unknown(name)),
+            (Some(_), Err(error)) => {
+                failed(ToolErrorKind::InvalidInput, format!("The arguments of {name} cannot be read: {error}"))
+            }
+            (Some(found), Ok(arguments)) => {
+                let call = ToolUse { id: Some(id.clone()), tool: known.clone(), arguments };
+                let settled = self.cast.approvals.settle(&call, &self.about(), siblings).await;
+                match self.settled(&call, settled).await? {
+                    Ok(input) => self.work(found, known, &id, input, siblings).await,
+                    Err(refused) => return self.refused(&call, &refused, siblings).await,
+                }
+            }
+        };
+        self.finish(&id, worked, siblings).await
+    }
+
+    fn found(&self, name: &str) -> Option<Found<'_>> {
+        let managed = || self.managed(name).map(Found::Managed);
+        self.cast.tool(name).map(Found::Tool).or_else(managed)
+    }
+
+    fn unknown(&self, name: &str) -> String {
+        let known: Vec<Arc<str>> =
+            self.cast.specs().chain(self.managed_specs()).map(|spec| spec.tool.name.clone()).collect();
+        format!("There is no tool {name:?}. There are: {}.", known.join(", "))
+    }
+
+    /// Tells what was settled; the arguments to run with, or what the model is told instead of a result.
+    async fn settled(
+        &self,
+        call: &ToolUse,
+        settled: Settled,
+    ) -> Result<Result<Arc<Map<String, Value>>, String>, JournalError> {
+        let (decision, source, input) = match &settled {
+            Settled::Run { input, source } => ("allow", *source, Some(input).filter(|input| **input != call.arguments)),
+            Settled::Deny { source, .. } => ("deny", *source, None),
+            Settled::Canceled => ("canceled", Source::ContextCanceled, None),
+        };
+        self.tell(Report::Approval {
+            id: call.id.clone().unwrap_or_default(),
+            decision: decision.into(),
+            source: source.name().into(),
+            input: input.cloned(),
+        });
+        self.keep_grants(source).await?;
+        Ok(match settled {
+            Settled::Run { input, .. } => Ok(input),
+            Settled::Deny { reason, .. } => Err(reason),
+            Settled::Canceled => Err(SKIPPED.to_owned()),
+        })
+    }
+
+    /// Keeps what the person has allowed for the session.
+    async fn keep_grants(&self, source: Source) -> Result<(), JournalError> {
+        let approvals = &self.cast.approvals;
+        let entry = match source {
+            Source::UserApprovedBalanced | Source::UserApprovedAutonomous => {
+                let mode = approvals.mode().map(|mode| mode.name().into());
+                Entry::Granted { rule: None, mode }
+            }
+            Source::UserApprovedTool => {
+                let rules = approvals.session_rules();
+                Entry::Granted { rule: rules.allow.last().map(|rule| rule.to_string().into()), mode: None }
+            }
+            _ => return Ok(()),
+        };
+        self.setup.journal.append(&self.id, vec![entry]).await
+    }
+
+    async fn work(
+        &self,
+        found: Found<'_>,
+        known: Known,
+        id: &Arc<str>,
+        input: Arc<Map<String, Value>>,
+        cancel: &CancellationToken,
+    ) -> Worked {
+        let begun = Instant::now();
+        let (output, hands_to) = match found {
+            Found::Tool(tool) => {
+                let said = |piece: &str| self.tell(Report::ToolOutput { id: id.clone(), delta: piece.into() });
+                let call = Calling { id, arguments: &input, scene: &self.scene, output: &said, cancel };
+                (tool.call(call).await, None)
+            }
+            Found::Managed(managed) => Box::pin(self.manage(managed, &input, cancel)).await,
+        };
+        Worked { known, input, output, seconds: begun.elapsed().as_secs_f64(), hands_to }
+    }
+
+    /// Shows a result to hooks, keeps what they leave of it, and tells it.
+    async fn finish(
+        &self,
+        id: &Arc<str>,
+        worked: Worked,
+        siblings: &CancellationToken,
+    ) -> Result<Outcome, JournalError> {
+        let Worked { known, input, output, seconds, hands_to } = worked;
+        // What has run is judged, whoever gave up meanwhile.
+        let cancel = CancellationToken::new();
+        let is_error = output.error.is_some();
+        let with = |about: &mut Input| {
+            self.about_call(about, &known, id, &input);
+            about.tool_response = Some(Arc::new(Value::from(output.text.as_str())));
+            about.tool_error = Some(is_error);
+            about.success = Some(!is_error);
+        };
+        let transformed = self.raise(Event::ToolResponseTransform, &cancel, with).await;
+        let mut text = rewritten(&transformed).unwrap_or_else(|| output.text.clone());
+        let shown = text.clone();
+        let after = |about: &mut Input| {
+            with(about);
+            about.tool_response = Some(Arc::new(Value::from(shown)));
+            about.duration = Some(seconds);
+        };
+        let verdict = self.raise(Event::PostToolUse, &cancel, after).await;
+        if let Some(new) = rewritten(&verdict) {
+            text = new;
+        }
+        let mut context = told(&verdict);
+        if let Some(kind) = output.error {
+            let error = text.clone();
+            let failed = |about: &mut Input| {
+                self.about_call(about, &known, id, &input);
+                (about.error, about.error_kind) = (Some(error.into()), Some(kind.name().into()));
+                about.duration = Some(seconds);
+            };
+            add(&mut context, &told(&self.raise(Event::PostToolUseFailure, &cancel, failed).await));
+        }
+        for change in &output.changes {
+            add(&mut context, &told(&self.changed(change).await));
+        }
+        let ends = (!verdict.allowed).then(|| why(&verdict));
+        if ends.is_some() {
+            siblings.cancel();
+        }
+        let report = Report::ToolResult {
+            id: id.clone(),
+            name: known.name.clone(),
+            output: text.as_str().into(),
+            error: output.error.map(ToolErrorKind::name),
+            diff: output.diff.map(Into::into),
+            duration: seconds,
+        };
+        add(&mut text, &context);
+        let message = self.keep_answer(id, &known, &text, report).await?;
+        Ok(Outcome { message, ends, hands_to })
+    }
+
+    /// A call that was not run: what the model is told passes the hooks that see all it is told.
+    async fn refused(&self, call: &ToolUse, reason: &str, cancel: &CancellationToken) -> Result<Outcome, JournalError> {
+        let id = call.id.clone().unwrap_or_default();
+        let mut reason = reason.to_owned();
+        gatehook_scan::redact_in_place(&mut reason);
+        let with = |about: &mut Input| {
+            self.about_call(about, &call.tool, &id, &call.arguments);
+            about.tool_response = Some(Arc::new(Value::from(reason.as_str())));
+            (about.tool_error, about.success) = (Some(true), Some(false));
+        };
+        let verdict = self.raise(Event::ToolResponseTransform, &CancellationToken::new(), with).await;
+        let text = rewritten(&verdict).unwrap_or(reason);
+        let kind = if cancel.is_cancelled() { ToolErrorKind::Cancelled } else { ToolErrorKind::Permission };
+        let report = Report::ToolResult {
+            id: id.clone(),
+            name: call.tool.name.clone(),
+            output: text.as_str().into(),
+            error: Some(kind.name()),
+            diff: None,
+            duration: 0.0,
+        };
+        let message = self.keep_answer(&id, &call.tool, &text, report).await?;
+        Ok(Outcome { message, ends: None, hands_to: None })
+    }
+
+    /// Keeps the message that answers a call, and then tells it.
+    async fn keep_answer(
+        &self,
+        id: &Arc<str>,
+        known: &Known,
+        text: &str,
+        report: Report,
+    ) -> Result<Message, JournalError> {
+        let (tool_call_id, name) = (Some(id.clone()), Some(known.name.clone()));
+        let message = Message { tool_call_id, name, ..Message::new("tool", text) };
+        self.setup.journal.append(&self.id, vec![Entry::Message { message: message.clone() }]).await?;
+        self.tell(report);
+        Ok(message)
+    }
+
+    /// Raises `on_file_change`.
+    pub(super) async fn changed(&self, change: &FileChange) -> Verdict {
+        let workspace = &self.setup.scene.workspace;
+        let path = change.path.strip_prefix(workspace).unwrap_or(&change.path);
+        let now = gatehook_engine::time::rfc3339(SystemTime::now());
+        let with = |about: &mut Input| {
+            about.file = Some(path.to_string_lossy().into());
+            about.changes = Some(json!({"type": change.kind.name(), "size": change.size, "timestamp": now}));
+        };
+        self.raise(Event::OnFileChange, &CancellationToken::new(), with).await
+    }
+
+    fn about_call(&self, about: &mut Input, known: &Known, id: &Arc<str>, input: &Arc<Map<String, Value>>) {
+        about.tool_name = Some(known.name.clone());
+        about.tool_use_id = Some(id.clone());
+        about.tool_input = Some(input.clone());
+        about.tool_category = known.category.clone();
+        about.plane = Some("agent".into());
+        about.safety_policy = self.cast.approvals.mode().map(|mode| mode.name().into());
+    }
+}
+
+/// What hooks made of a result, as text.
+fn rewritten(verdict: &Verdict) -> Option<String> {
+    let response = verdict.rewritten.tool_response.as_deref()?;
+    Some(response.as_str().map_or_else(|| response.to_string(), str::to_owned))
+}

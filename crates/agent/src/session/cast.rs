@@ -1,0 +1,75 @@
+//! The agent at work in a session: its hooks, as this session hears of them, its guard, its approvals.
+
+use std::fmt;
+use std::sync::Arc;
+
+use gatehook_engine::Executor;
+use gatehook_engine::events::{Input, Recorder, Trace};
+use gatehook_guard::Guard;
+
+use super::Setup;
+use crate::agents::Agent;
+use crate::approval::{Approvals, Rules, SafetyMode};
+use crate::report::{Report, Watches};
+use crate::tools::{Tool, ToolSpec};
+
+/// One agent in one session.
+pub(super) struct Cast {
+    pub(super) agent: Arc<Agent>,
+    pub(super) executor: Executor,
+    pub(super) guard: Option<Arc<Guard>>,
+    pub(super) approvals: Approvals,
+}
+
+impl Cast {
+    /// The agent with what the person has allowed in this session so far.
+    pub(super) fn new(agent: Arc<Agent>, setup: &Setup, mode: Option<SafetyMode>, rules: Rules, about: Input) -> Self {
+        let told = Told { watcher: setup.watcher.clone(), recorder: setup.recorder.clone() };
+        let executor = agent.executor.clone().recorded(Arc::new(told));
+        let approvals = Approvals::new(executor.clone(), agent.rules.clone());
+        let approvals = match &setup.person {
+            Some(person) => approvals.asking(person.clone()),
+            None => approvals,
+        };
+        approvals.set_mode(mode);
+        approvals.set_session_rules(rules);
+        Self { guard: Guard::of_agent(executor.clone(), about).map(Arc::new), agent, executor, approvals }
+    }
+
+    /// The tool of this name.
+    pub(super) fn tool(&self, name: &str) -> Option<&Arc<dyn Tool>> {
+        self.agent.tools.iter().find(|tool| &*tool.spec().tool.name == name)
+    }
+
+    /// What its own tools are.
+    pub(super) fn specs(&self) -> impl Iterator<Item = ToolSpec> {
+        self.agent.tools.iter().map(|tool| tool.spec().clone())
+    }
+}
+
+/// Tells whoever looks on of hooks that ran, and then whoever remembers.
+struct Told {
+    watcher: Arc<dyn Watches>,
+    recorder: Option<Arc<dyn Recorder>>,
+}
+
+impl Recorder for Told {
+    fn record(&self, trace: Trace) {
+        self.watcher.report(Report::Hooks {
+            event: trace.event.public_name(),
+            verdict: trace.verb,
+            outcomes: trace.outcomes.clone(),
+            message: trace.message.clone(),
+            system_message: trace.system_message.clone(),
+        });
+        if let Some(recorder) = &self.recorder {
+            recorder.record(trace);
+        }
+    }
+}
+
+impl fmt::Debug for Told {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Told").field("recorder", &self.recorder).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,89 @@
+//! One turn: a call of the model, and the tools that it calls.
+
+use std::sync::Arc;
+
+use gatehook_engine::events::{Event, Message};
+use tokio_util::sync::CancellationToken;
+
+use super::Session;
+use super::context::{add, told};
+use super::end::{End, Reason, why};
+use super::run::Progress;
+
+/// How often in a row a `stop` hook may want the model to go on.
+const KEPT_ON: usize = 8;
+
+/// What follows a turn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Next {
+    /// Another one.
+    Turn,
+    /// Another one, for the user has said something.
+    Steered,
+    /// Nothing: the model is done.
+    Done,
+}
+
+impl Next {
+    pub(super) fn reason(&self) -> Reason {
+        match self {
+            Self::Turn => Reason::Continue,
+            Self::Steered => Reason::Steered,
+            Self::Done => Reason::Normal,
+        }
+    }
+}
+
+impl Session {
+    pub(super) async fn turn(&mut self, progress: &mut Progress, cancel: &CancellationToken) -> Result<Next, End> {
+        let verdict = self.raise(Event::TurnStart, cancel, |_| {}).await;
+        self.live(cancel)?;
+        add(&mut self.contexts.turn, &told(&verdict));
+        let message = self.ask(progress.iteration, cancel).await?;
+        progress.text = message.content.clone().unwrap_or_default();
+        let calls = message.tool_calls.unwrap_or_default();
+        if calls.is_empty() {
+            return self.stop(progress, cancel).await;
+        }
+        progress.kept_on = 0;
+        let loops = progress.repeats.count(&calls);
+        self.batch(&calls, cancel).await?;
+        match loops {
+            Some(times) => Err(End::Looped(times)),
+            None if self.inbox.is_steered() => Ok(Next::Steered),
+            None => Ok(Next::Turn),
+        }
+    }
+
+    /// The model is done: hooks may want it to go on, and the user may have said more.
+    async fn stop(&mut self, progress: &mut Progress, cancel: &CancellationToken) -> Result<Next, End> {
+        let (said, text, messages) = (self.last_said(), progress.text.clone(), self.last_messages());
+        let verdict = self
+            .raise(Event::Stop, cancel, |input| {
+                input.stop_response = Some(text);
+                input.last_user_message = said;
+                input.messages = Some(messages);
+            })
+            .await;
+        self.live(cancel)?;
+        add(&mut self.contexts.run, &told(&verdict));
+        if !verdict.allowed {
+            progress.kept_on += 1;
+            if progress.kept_on <= KEPT_ON {
+                let why = Some(why(&verdict)).filter(|why| !why.is_empty());
+                let text: Arc<str> = why.map_or_else(|| "A hook wants you to keep working.".into(), Into::into);
+                self.keep_message(Message::new("user", &text)).await?;
+                return Ok(Next::Turn);
+            }
+            let text = format!("A stop hook wanted the agent to keep working {KEPT_ON} times in a row; it stops now.");
+            self.notify("warning", &text, "stop").await;
+        }
+        if self.inbox.is_steered() {
+            return Ok(Next::Steered);
+        }
+        let Some(follow_up) = self.inbox.take_follow_up() else { return Ok(Next::Done) };
+        progress.kept_on = 0;
+        self.submit(Event::UserFollowupSubmit, &follow_up, cancel).await?;
+        Ok(Next::Turn)
+    }
+}

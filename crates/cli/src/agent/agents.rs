@@ -1,0 +1,142 @@
+//! The agents that files define, made ready to work.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use gatehook_agent::agents::{Agent, Agents};
+use gatehook_agent::approval::{Rule, StandingRules};
+use gatehook_agent::model::{Model, Replay};
+use gatehook_agent::team::{AgentDefinition, ROOT, Team, Tools};
+use gatehook_agent::tools::{Sandboxing, Tool, ToolSettings, builtin_tools, toolset};
+use gatehook_engine::client::Reach;
+use gatehook_engine::{HookDefinition, HookGroup};
+use gatehook_events::Event;
+
+use crate::args::AgentArgs;
+use crate::exit::Exit;
+use crate::failure::Failure;
+use crate::policy::Policy;
+
+/// What an agent is told that no file tells anything.
+const INSTRUCTION: &str = "You are an agent that works in the user's folder with the tools you are given. Look before you \
+change anything, do what was asked and no more, and say in a few words what you did.";
+
+/// What the agents are made of.
+pub(super) struct Making<'a> {
+    pub(super) args: &'a AgentArgs,
+    pub(super) policy: &'a Policy,
+    pub(super) env: &'a BTreeMap<String, String>,
+    pub(super) team: &'a Team,
+}
+
+impl Making<'_> {
+    /// All agents, the one that begins first.
+    pub(super) fn agents(&self) -> Result<Agents, Failure> {
+        let replay = self.args.replay.as_deref().map(Replay::open).transpose();
+        let replay = replay.map_err(|error| Failure::usage(error.to_string(), None))?;
+        let root = self.root()?;
+        let tools = self.tools();
+        let make = |definition: &AgentDefinition| self.agent(definition, &tools, replay.as_ref());
+        let others = self.team.agents.iter().filter(|agent| agent.name != root.name);
+        Ok(Agents::new(make(&root)?, others.map(make).collect::<Result<_, _>>()?))
+    }
+
+    fn root(&self) -> Result<AgentDefinition, Failure> {
+        let Some(name) = &self.args.agent else {
+            return Ok(self.team.root().cloned().unwrap_or_else(|| AgentDefinition::new(ROOT)));
+        };
+        self.team.agent(name).cloned().ok_or_else(|| {
+            let known = self.team.agents.iter().map(|agent| &*agent.name);
+            let help = gatehook_engine::config::did_you_mean(name, known);
+            Failure::usage(format!("there is no agent `{name}`"), help)
+        })
+    }
+
+    fn agent(
+        &self,
+        definition: &AgentDefinition,
+        tools: &[Arc<dyn Tool>],
+        replay: Option<&Arc<Replay>>,
+    ) -> Result<Agent, Failure> {
+        let mut own = definition.clone();
+        own.hooks.groups.extend(own_hooks());
+        let defaults = &self.team.defaults;
+        let cap = self.args.max_iterations.or(definition.max_iterations).or(defaults.max_iterations);
+        let instruction = &definition.instruction;
+        Ok(Agent {
+            name: definition.name.clone(),
+            description: definition.description.clone(),
+            instruction: if instruction.is_empty() { INSTRUCTION.into() } else { instruction.clone() },
+            model: Arc::new(self.model(definition, replay)?),
+            tools: of_toolsets(definition, tools),
+            sub_agents: definition.sub_agents.clone(),
+            handoffs: definition.handoffs.clone(),
+            executor: self.policy.executor_of(&own, self.env, &BTreeMap::new())?,
+            rules: self.rules(definition)?,
+            max_iterations: cap.filter(|cap| *cap > 0),
+        })
+    }
+
+    /// The agents' own tools, shared by all of them.
+    fn tools(&self) -> Vec<Arc<dyn Tool>> {
+        let defaults = &self.team.defaults;
+        let mut settings = ToolSettings::default();
+        if defaults.sandbox == Some(false) {
+            settings.sandbox = Sandboxing::Off;
+        }
+        if defaults.private_addresses == Some(true) {
+            settings.reach = Reach::Any;
+        }
+        builtin_tools(&settings)
+    }
+
+    fn model(&self, definition: &AgentDefinition, replay: Option<&Arc<Replay>>) -> Result<Model, Failure> {
+        let Some(replay) = replay else {
+            let help = "name one: --model ollama/llama3".to_owned();
+            return Err(Failure::new(Exit::Usage, format!("agent `{}` has no model", definition.name), Some(help)));
+        };
+        Ok(Model::replay(replay.clone()).of_agent(&definition.name))
+    }
+
+    /// What files permit, and the command line as the user's own rules.
+    fn rules(&self, definition: &AgentDefinition) -> Result<StandingRules, Failure> {
+        let read = |rules: &[String]| -> Result<Vec<Rule>, Failure> {
+            let rule = |text: &String| text.parse::<Rule>().map_err(|error| Failure::usage(error.to_string(), None));
+            rules.iter().map(rule).collect()
+        };
+        let mut rules = self.team.rules.clone();
+        rules.user.allow.extend(read(&self.args.allow)?);
+        rules.user.deny.extend(read(&self.args.deny)?);
+        let own = &definition.permissions;
+        rules.workspace.allow.extend(own.allow.iter().cloned());
+        rules.workspace.ask.extend(own.ask.iter().cloned());
+        rules.workspace.deny.extend(own.deny.iter().cloned());
+        Ok(rules)
+    }
+}
+
+/// Hooks that every agent has: its tools do not touch keys, nor what guards them.
+fn own_hooks() -> Vec<HookGroup> {
+    let hooks = vec![HookDefinition::builtin("protect_files", &[])];
+    vec![HookGroup { event: Event::ToolGuard, matcher: String::new(), hooks }]
+}
+
+/// The tools that an agent is given; all of them where its file does not say.
+fn of_toolsets(definition: &AgentDefinition, tools: &[Arc<dyn Tool>]) -> Vec<Arc<dyn Tool>> {
+    let Some(sets) = &definition.toolsets else {
+        let is_given = |tool: &&Arc<dyn Tool>| !definition.read_only || tool.spec().tool.read_only;
+        return tools.iter().filter(is_given).cloned().collect();
+    };
+    let is_given = |tool: &&Arc<dyn Tool>| {
+        let known = &tool.spec().tool;
+        sets.iter().any(|set| match &set.tools {
+            Tools::Builtin(name) => {
+                let is_in = toolset(name).is_some_and(|tools| tools.contains(&&*known.name));
+                let is_named = set.only.is_empty() || set.only.iter().any(|only| **only == *known.name);
+                is_in && is_named && (known.read_only || !(set.read_only || definition.read_only))
+            }
+            Tools::Server(_) => false,
+        })
+    };
+    tools.iter().filter(is_given).cloned().collect()
+}

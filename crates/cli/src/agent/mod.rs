@@ -1,0 +1,117 @@
+//! The agent of `run` and `chat`: from configuration and command line to a session that can begin.
+//!
+//! `headless`: what `run` prints. `leading`: signals, and the end of all that a session started.
+
+mod agents;
+pub(crate) mod headless;
+mod kept;
+mod leading;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use gatehook_agent::approval::SafetyMode;
+use gatehook_agent::report::Watches;
+use gatehook_agent::session::{Beginning, Person, Session, Setup};
+use gatehook_agent::team::Team;
+use gatehook_agent::tools::Scene;
+use gatehook_events::journal::{Forgets, Journal};
+use gatehook_events::Input;
+use gatehook_store::Sessions;
+
+use crate::args::AgentArgs;
+use crate::commands::list;
+use crate::exit::Exit;
+use crate::failure::Failure;
+use crate::policy::{self, Reading};
+use crate::print::Printer;
+use crate::recording::Recording;
+use crate::sessions;
+
+pub(crate) use leading::lead;
+
+use self::agents::Making;
+
+/// How full the model's window may be.
+const COMPACT_AT: f64 = 0.9;
+
+/// An agent that can begin.
+pub(crate) struct Ready {
+    setup: Setup,
+    beginning: Beginning,
+    recording: Recording,
+}
+
+/// Who looks on, and who is asked.
+pub(crate) struct Audience {
+    pub(crate) watcher: Arc<dyn Watches>,
+    pub(crate) person: Option<Arc<dyn Person>>,
+}
+
+/// Reads the configuration, and puts an agent together.
+pub(crate) fn ready(args: &AgentArgs, audience: Audience, printer: &mut Printer) -> Result<Ready, Failure> {
+    let env = policy::environment();
+    let policy = Reading::of_agents(&[], args.config.as_deref(), "native", &env)?.policy()?;
+    list::waiting(&policy).into_iter().for_each(|note| printer.note(&note));
+    let recording = Recording::of_agent(policy.traces(), &env);
+    let team = policy.team()?;
+    let agents = Making { args, policy: &policy, env: &env, team: &team }.agents()?;
+    let user = ["USER", "LOGNAME"].iter().find_map(|name| env.get(*name)).map(String::as_str).map(str::to_owned);
+    let workspace = std::env::current_dir()?.canonicalize()?;
+    let beginning = kept::beginning(args, &env, &workspace)?;
+    let journal: Arc<dyn Journal> = match sessions::path(&env) {
+        Some(path) => Arc::new(Sessions::new(path)),
+        None => {
+            printer.note("the session is not kept: neither XDG_STATE_HOME nor HOME is set");
+            Arc::new(Forgets)
+        }
+    };
+    let scene =
+        Scene { session_id: "".into(), workspace: workspace.into(), allowed: folders(args, &team)?, env: Arc::new(env) };
+    let setup = Setup {
+        agents,
+        scene,
+        mode: mode(args)?.or(team.root().and_then(|root| root.mode)).or(team.defaults.mode),
+        person: audience.person,
+        watcher: audience.watcher,
+        journal,
+        recorder: recording.recorder(),
+        standing: "".into(),
+        about: Arc::new(Input { user: user.map(Into::into), ..Input::default() }),
+        compact_at: team.defaults.compaction_threshold.unwrap_or(COMPACT_AT),
+    };
+    Ok(Ready { setup, beginning, recording })
+}
+
+impl Ready {
+    /// The session, not begun yet.
+    pub(crate) async fn session(&self) -> Result<Session, Failure> {
+        let session = Session::new(self.setup.clone(), self.beginning.clone()).await;
+        session.map_err(|error| Failure::new(Exit::System, format!("the session cannot be kept: {error}"), None))
+    }
+
+    /// Writes what still waits to be remembered.
+    pub(crate) fn finish(&self, printer: &mut Printer) {
+        self.recording.finish(printer);
+    }
+}
+
+fn mode(args: &AgentArgs) -> Result<Option<SafetyMode>, Failure> {
+    let Some(name) = &args.mode else { return Ok(None) };
+    let names = ["strict", "balanced", "restricted", "autonomous"];
+    let unknown = || {
+        let help = gatehook_engine::config::did_you_mean(name, names);
+        let help = help.unwrap_or_else(|| format!("modes are {}", names.join(", ")));
+        Failure::usage(format!("there is no safety mode `{name}`"), Some(help))
+    };
+    SafetyMode::from_name(name).map(Some).ok_or_else(unknown)
+}
+
+/// Folders beside the workspace: of the configuration, and of the command line.
+fn folders(args: &AgentArgs, team: &Team) -> Result<Arc<[PathBuf]>, Failure> {
+    let folder = |path: &PathBuf| {
+        let told = |error| Failure::usage(format!("the folder {} cannot be used: {error}", path.display()), None);
+        path.canonicalize().map_err(told)
+    };
+    team.defaults.folders.iter().flatten().chain(&args.add_dir).map(folder).collect()
+}

@@ -1,0 +1,25 @@
+//! `gatehook chat`: the agent in a terminal.
+//!
+//! The terminal and the session know each other only by what goes between them ([`wire`]). Inside of the terminal's part,
+//! what happens is folded into a [`view`], which is drawn when it has changed; it is a plain value, and knows neither a
+//! clock nor a terminal.
+//!
+//! - [`view`]: the screen's state, keys, dialogs, drawing.
+//! - [`transcript`]: what was said and done, item by item; only what is seen is laid out.
+//! - [`markdown`], [`wrap`], [`clean`]: texts of others as lines that a terminal can be given.
+//! - [`input`], [`history`]: what the person writes, and wrote.
+//! - [`screen`]: the terminal itself. [`plain`]: what there is where there is none.
+
+#![allow(dead_code, reason = "nothing drives it yet")]
+
+mod clean;
+mod history;
+mod input;
+mod markdown;
+mod plain;
+mod screen;
+mod theme;
+mod transcript;
+mod view;
+mod wire;
+mod wrap;
