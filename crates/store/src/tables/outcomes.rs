@@ -118,29 +118,37 @@ struct Runs {
     cost: Option<f64>,
 }
 
-/// The traces of a time by number, and what happened in each, as its place in the list of events. The index on event and
-/// time has all of that: no input, which can be large, is read.
-fn happened(connection: &Connection, since: Option<SystemTime>) -> Result<(Vec<(i64, usize)>, Vec<String>)> {
+/// What happened in a time.
+#[derive(Default)]
+struct Happened {
+    /// Traces by number, each with its event's place below.
+    traces: Vec<(i64, usize)>,
+    /// By name.
+    events: Vec<String>,
+}
+
+/// The index on event and time has all of that: no input, which can be large, is read.
+fn happened(connection: &Connection, since: Option<SystemTime>) -> Result<Happened> {
     let sql = "SELECT id, event FROM traces INDEXED BY traces_event WHERE time_ms >= ?1";
     let mut select = connection.prepare_cached(sql)?;
     let mut rows = select.query([since.map_or(i64::MIN, millis)])?;
-    let (mut traces, mut events): (Vec<(i64, usize)>, Vec<String>) = Default::default();
+    let mut happened = Happened::default();
     while let Some(row) = rows.next()? {
         let event = row.get_ref(1)?.as_str()?;
-        // They come event by event, in the order of their names.
-        if events.last().is_none_or(|last| last != event) {
-            events.push(event.to_owned());
+        // They come event by event.
+        if happened.events.last().is_none_or(|last| last != event) {
+            happened.events.push(event.to_owned());
         }
-        traces.push((row.get(0)?, events.len() - 1));
+        happened.traces.push((row.get(0)?, happened.events.len() - 1));
     }
-    traces.sort_unstable();
-    Ok((traces, events))
+    happened.traces.sort_unstable();
+    Ok(happened)
 }
 
 /// Every hook that ran, by event and name. Both tables are read once in the order in which they lie, and put together
 /// here: to look up each trace's rows would take three times as long.
 pub(crate) fn stats(connection: &Connection, since: Option<SystemTime>) -> Result<Vec<HookStats>> {
-    let (traces, events) = happened(connection, since)?;
+    let Happened { traces, events } = happened(connection, since)?;
     let Some((first, _)) = traces.first() else { return Ok(Vec::new()) };
     let sql = "SELECT trace, hook, handler, duration_us, kind, cost FROM outcomes \
                WHERE trace >= ?1 AND NOT recalled ORDER BY trace";
