@@ -146,7 +146,7 @@ fn happened(connection: &Connection, since: Option<SystemTime>) -> Result<Happen
 }
 
 /// Every hook that ran, by event and name. Both tables are read once in the order in which they lie, and put together
-/// here: to look up each trace's rows would take three times as long.
+/// here: to look up each trace's rows takes more than twice as long.
 pub(crate) fn stats(connection: &Connection, since: Option<SystemTime>) -> Result<Vec<HookStats>> {
     let Happened { traces, events } = happened(connection, since)?;
     let Some((first, _)) = traces.first() else { return Ok(Vec::new()) };
