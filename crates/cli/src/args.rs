@@ -11,7 +11,7 @@ use std::time::Duration;
 use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 
-pub(crate) use self::agent::{AgentArgs, RunArgs};
+pub(crate) use self::agent::{AgentArgs, ChatArgs, RunArgs};
 pub(crate) use self::outside::{FireArgs, GitCommand, GitStage, ImportArgs, SetupArgs};
 pub(crate) use self::sessions::{ExportFormat, SessionsArgs, SessionsCommand, SessionsListArgs};
 use crate::{environment, places};
@@ -46,6 +46,9 @@ pub(crate) enum Command {
     Serve(ServeArgs),
     /// Show the main job on built-in defaults: three exchanges and their verdicts.
     Demo(DemoArgs),
+    /// Work with an agent in a terminal; over a pipe, a prompt is a line, and what would be asked is denied.
+    #[command(after_help = environment::trust_section())]
+    Chat(ChatArgs),
     /// Let an agent do a task, without a person to ask: what would be asked is denied.
     #[command(after_help = environment::trust_section())]
     Run(RunArgs),

@@ -58,6 +58,7 @@ fn run(cli: Cli, printer: &mut Printer) -> Result<Exit, Failure> {
         Command::Setup(args) => commands::setup::run(&args, printer),
         Command::Sessions(args) => commands::sessions::run(&args, printer),
         Command::Import(args) => commands::import::run(&args, printer),
+        Command::Chat(args) => chat::run(&args, printer),
         Command::Run(args) => commands::run::run(&args, printer),
         Command::Schema(args) => commands::schema::run(&args, printer),
         Command::Completions { shell } => commands::completions::run(shell, printer),

@@ -12,6 +12,7 @@ use gatehook_engine::client::Reach;
 use gatehook_engine::{HookDefinition, HookGroup};
 use gatehook_events::Event;
 
+use super::remembered;
 use crate::args::AgentArgs;
 use crate::exit::Exit;
 use crate::failure::Failure;
@@ -106,6 +107,7 @@ impl Making<'_> {
         };
         let mut rules = self.team.rules.clone();
         rules.user.allow.extend(read(&self.args.allow)?);
+        rules.user.allow.extend(remembered::here(self.env)?);
         rules.user.deny.extend(read(&self.args.deny)?);
         let own = &definition.permissions;
         rules.workspace.allow.extend(own.allow.iter().cloned());

@@ -5,6 +5,7 @@ use std::path::Path;
 
 use gatehook_agent::conversation::Conversation;
 use gatehook_agent::session::Beginning;
+use gatehook_store::{Listed, SessionArchive};
 
 use crate::args::AgentArgs;
 use crate::failure::Failure;
@@ -17,8 +18,7 @@ pub(super) fn beginning(
     workspace: &Path,
 ) -> Result<Beginning, Failure> {
     if args.resume.is_none() && !args.continues {
-        let id = uuid::Uuid::new_v4().to_string().into();
-        return Ok(Beginning { id, source: "startup", conversation: Conversation::default() });
+        return Ok(new("startup"));
     }
     let none = || args.resume.as_deref().map_or_else(|| nothing_here(workspace), missing);
     let archive = archive(env)?.ok_or_else(none)?;
@@ -26,6 +26,23 @@ pub(super) fn beginning(
         Some(id) => named(&archive, id)?,
         None => archive.latest(&workspace.to_string_lossy())?.ok_or_else(none)?,
     };
+    again(&archive, listed)
+}
+
+/// A session in which nothing has been said.
+pub(super) fn new(source: &'static str) -> Beginning {
+    let id = uuid::Uuid::new_v4().to_string().into();
+    Beginning { id, source, conversation: Conversation::default() }
+}
+
+/// The session of this identity, or of this beginning of one.
+pub(super) fn resumed(id: &str, env: &BTreeMap<String, String>) -> Result<Beginning, Failure> {
+    let archive = archive(env)?.ok_or_else(|| missing(id))?;
+    let listed = named(&archive, id)?;
+    again(&archive, listed)
+}
+
+fn again(archive: &SessionArchive, listed: Listed) -> Result<Beginning, Failure> {
     let kept = archive.entries(&listed.head.id, 1)?;
     let mut conversation = Conversation::of(&listed.head, kept.iter().map(|kept| &kept.entry));
     conversation.close();

@@ -19,14 +19,19 @@ const GRACE: Duration = Duration::from_secs(15);
 ///
 /// The first Ctrl-C or SIGTERM cancels the token; what works on it ends its turn by itself.
 pub(crate) fn lead<T>(work: impl AsyncFnOnce(&CancellationToken) -> T) -> Result<Option<T>, Failure> {
+    Ok(alone(until_told(work))??)
+}
+
+/// Does `work` on a runtime of its own, whoever hears signals.
+pub(crate) fn alone<T>(work: impl Future<Output = T>) -> Result<T, Failure> {
     // What a tool or a hook leaves behind outside of its group becomes a child of this process, and is ended.
     let _ = command::adopt_orphans();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let done = runtime.block_on(until_told(work));
+    let done = runtime.block_on(work);
     // A file that is looked at on another thread is not waited for.
     runtime.shutdown_background();
     command::end_leftovers(PATIENCE);
-    Ok(done?)
+    Ok(done)
 }
 
 async fn until_told<T>(work: impl AsyncFnOnce(&CancellationToken) -> T) -> std::io::Result<Option<T>> {

@@ -6,6 +6,7 @@ mod agents;
 pub(crate) mod headless;
 mod kept;
 mod leading;
+pub(crate) mod remembered;
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -15,8 +16,8 @@ use gatehook_agent::report::Watches;
 use gatehook_agent::session::{Beginning, Person, Session, Setup};
 use gatehook_agent::team::Team;
 use gatehook_agent::tools::Scene;
-use gatehook_events::journal::{Forgets, Journal};
 use gatehook_events::Input;
+use gatehook_events::journal::{Forgets, Journal};
 use gatehook_store::Sessions;
 
 use crate::args::AgentArgs;
@@ -28,7 +29,7 @@ use crate::print::Printer;
 use crate::recording::Recording;
 use crate::sessions;
 
-pub(crate) use leading::lead;
+pub(crate) use leading::{alone, lead};
 
 use self::agents::Making;
 
@@ -66,8 +67,12 @@ pub(crate) fn ready(args: &AgentArgs, audience: Audience, printer: &mut Printer)
             Arc::new(Forgets)
         }
     };
-    let scene =
-        Scene { session_id: "".into(), workspace: workspace.into(), allowed: folders(args, &team)?, env: Arc::new(env) };
+    let scene = Scene {
+        session_id: "".into(),
+        workspace: workspace.into(),
+        allowed: folders(args, &team)?,
+        env: Arc::new(env),
+    };
     let setup = Setup {
         agents,
         scene,
@@ -86,7 +91,28 @@ pub(crate) fn ready(args: &AgentArgs, audience: Audience, printer: &mut Printer)
 impl Ready {
     /// The session, not begun yet.
     pub(crate) async fn session(&self) -> Result<Session, Failure> {
-        let session = Session::new(self.setup.clone(), self.beginning.clone()).await;
+        self.begun(self.beginning.clone()).await
+    }
+
+    /// What the session is made of.
+    pub(crate) fn setup(&self) -> &Setup {
+        &self.setup
+    }
+
+    /// A session of which nothing has been said.
+    pub(crate) async fn cleared(&self) -> Result<Session, Failure> {
+        self.begun(kept::new("clear")).await
+    }
+
+    /// A session that was kept, by its identity or the beginning of it.
+    pub(crate) async fn resumed(&self, id: &str) -> Result<Session, Failure> {
+        let (id, env) = (id.to_owned(), self.setup.scene.env.clone());
+        let read = tokio::task::spawn_blocking(move || kept::resumed(&id, &env)).await;
+        self.begun(read.map_err(|error| Failure::new(Exit::Defect, error.to_string(), None))??).await
+    }
+
+    async fn begun(&self, beginning: Beginning) -> Result<Session, Failure> {
+        let session = Session::new(self.setup.clone(), beginning).await;
         session.map_err(|error| Failure::new(Exit::System, format!("the session cannot be kept: {error}"), None))
     }
 

@@ -15,6 +15,14 @@ pub(crate) struct RunArgs {
     pub(crate) agent: AgentArgs,
 }
 
+#[derive(Debug, Args)]
+pub(crate) struct ChatArgs {
+    /// What the agent is to do first.
+    pub(crate) prompt: Option<String>,
+    #[command(flatten)]
+    pub(crate) agent: AgentArgs,
+}
+
 /// Who works, and how far they may go.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct AgentArgs {

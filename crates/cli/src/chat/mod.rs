@@ -9,17 +9,23 @@
 //! - [`markdown`], [`wrap`], [`clean`]: texts of others as lines that a terminal can be given.
 //! - [`input`], [`history`]: what the person writes, and wrote.
 //! - [`screen`]: the terminal itself. [`plain`]: what there is where there is none.
-
-#![allow(dead_code, reason = "nothing drives it yet")]
+//! - [`driver`]: both sides. [`session`]: the session's; [`questions`]: what it asks; [`told`]: what it was before.
 
 mod clean;
+mod driver;
+mod facts;
 mod history;
 mod input;
 mod markdown;
 mod plain;
+mod questions;
 mod screen;
+mod session;
 mod theme;
+mod told;
 mod transcript;
 mod view;
 mod wire;
 mod wrap;
+
+pub(crate) use self::driver::run;

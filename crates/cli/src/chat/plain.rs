@@ -51,10 +51,11 @@ struct Plain {
 /// Runs until the input ends, or the person or the session does.
 ///
 /// `asks` says whether somebody is there to answer questions.
-pub(crate) fn run(inbox: &Arc<Inbox>, outside: &mut dyn Outside, asks: bool) -> io::Result<End> {
+/// `busy` says whether it has been told what to do first.
+pub(crate) fn run(inbox: &Arc<Inbox>, outside: &mut dyn Outside, asks: bool, busy: bool) -> io::Result<End> {
     let (wants, wanted) = sync_channel(1);
     listen(inbox.clone(), wanted)?;
-    let mut plain = Plain::default();
+    let mut plain = Plain { busy, ..Plain::default() };
     let mut is_reading = false;
     loop {
         let needs_line = !plain.busy || !plain.questions.is_empty();
@@ -266,9 +267,7 @@ impl Plain {
             Report::Notice { level, text } => format!("{level}: {text}"),
             Report::Compaction { source, .. } => format!("≡ the conversation was compacted ({source})"),
             Report::AgentSwitch { from, to, .. } => format!("→ {from} to {to}"),
-            Report::TurnEnd { reason } if !matches!(reason, "normal" | "continue") => {
-                format!("! the turn ended: {reason}")
-            }
+            Report::TurnEnd { reason: "canceled" } => "! interrupted".to_owned(),
             _ => return Vec::new(),
         };
         let mut said = self.end_line();

@@ -10,10 +10,11 @@ use ratatui::backend::CrosstermBackend;
 use ratatui::crossterm::cursor::Show;
 use ratatui::crossterm::event::{self, DisableBracketedPaste, EnableBracketedPaste, Event};
 use ratatui::crossterm::terminal::{
-    BeginSynchronizedUpdate, EndSynchronizedUpdate, EnterAlternateScreen, LeaveAlternateScreen, disable_raw_mode,
-    enable_raw_mode,
+    BeginSynchronizedUpdate, Clear, ClearType, EndSynchronizedUpdate, EnterAlternateScreen, LeaveAlternateScreen,
+    disable_raw_mode, enable_raw_mode,
 };
 use ratatui::crossterm::{execute, queue};
+use ratatui::layout::Position;
 use rustix::process::{Signal as Posix, getpid, getsid, kill_current_process_group};
 
 use super::view::{Effect, View, draw};
@@ -34,16 +35,21 @@ impl Screen {
     fn take() -> io::Result<Self> {
         give_back_on_panic();
         take()?;
-        let out = BufWriter::with_capacity(64 * 1024, io::stdout());
-        let made = Terminal::new(CrosstermBackend::new(out));
-        Ok(Self { terminal: made.inspect_err(|_| give_back())? })
+        Ok(Self { terminal: blank().inspect_err(|_| give_back())? })
     }
 
     /// Takes it once more, after somebody else had it.
     fn take_again(&mut self) -> io::Result<()> {
         give_back();
         take()?;
-        self.terminal.clear()
+        self.terminal = blank()?;
+        Ok(())
+    }
+
+    /// Forgets what is drawn: a terminal that shrank and grew again has lost some of it, whatever its size is now.
+    fn resized(&mut self) -> io::Result<()> {
+        let size = self.terminal.size()?;
+        self.terminal.resize((Position::ORIGIN, size).into())
     }
 
     fn draw(&mut self, view: &mut View) -> io::Result<()> {
@@ -54,6 +60,12 @@ impl Screen {
         self.terminal.draw(|frame| draw(view, frame))?;
         execute!(self.terminal.backend_mut(), EndSynchronizedUpdate)
     }
+}
+
+/// A screen on which nothing is drawn yet. Nothing is asked of the terminal, which might not answer.
+fn blank() -> io::Result<Terminal<CrosstermBackend<BufWriter<Stdout>>>> {
+    execute!(io::stdout(), Clear(ClearType::All))?;
+    Terminal::new(CrosstermBackend::new(BufWriter::with_capacity(64 * 1024, io::stdout())))
 }
 
 impl Drop for Screen {
@@ -133,6 +145,10 @@ pub(crate) fn run(mut view: View, inbox: &Arc<Inbox>, outside: &mut dyn Outside)
             let effects = match happening {
                 Happening::Signal(Signal::End | Signal::Interrupt) => return Ok(End::Stopped),
                 Happening::Lost(why) => return Err(io::Error::other(format!("the keyboard cannot be read: {why}"))),
+                Happening::Resized => {
+                    screen.resized()?;
+                    Vec::new()
+                }
                 Happening::Signal(Signal::Stop) => vec![Effect::Suspend],
                 Happening::Signal(Signal::Continue) => vec![Effect::Redraw],
                 happening => view.fold(happening, began.elapsed()),

@@ -144,7 +144,7 @@ impl<'a> Row<'a> {
     }
 }
 
-pub(super) fn place(origin: &Origin) -> String {
+pub(crate) fn place(origin: &Origin) -> String {
     match &origin.file {
         Some(file) => format!("{}:{}", file.display(), origin.line),
         None => "environment".to_owned(),

@@ -5,6 +5,7 @@
 mod agent;
 mod agents;
 mod answers;
+mod chat;
 mod check;
 mod cookbook;
 mod demo;

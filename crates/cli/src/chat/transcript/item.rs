@@ -93,10 +93,6 @@ impl Kind {
             Report::Compaction { source, summary } => Self::Compaction { source, summary },
             Report::AgentSwitch { from, to, kind } => Self::Switch { from, to, kind },
             Report::TurnEnd { reason: "canceled" } => Self::Notice { level: "warning", text: "interrupted".into() },
-            Report::TurnEnd { reason: "normal" | "continue" } => return None,
-            Report::TurnEnd { reason } => {
-                Self::Notice { level: "warning", text: format!("the turn ended: {reason}").into() }
-            }
             _ => return None,
         })
     }

@@ -36,6 +36,8 @@ enum Top {
 /// Items, and which of them are in sight.
 #[derive(Debug)]
 pub(crate) struct Transcript {
+    /// Whose it is.
+    session: Option<Arc<str>>,
     items: Vec<Item>,
     /// Where calls stand that are not over.
     calls: HashMap<Arc<str>, usize>,
@@ -54,7 +56,7 @@ pub(crate) struct Row<'a> {
 
 impl Default for Transcript {
     fn default() -> Self {
-        Self { items: Vec::new(), calls: HashMap::new(), top: Top::Follows, laid: VecDeque::new() }
+        Self { session: None, items: Vec::new(), calls: HashMap::new(), top: Top::Follows, laid: VecDeque::new() }
     }
 }
 
@@ -76,9 +78,12 @@ impl Transcript {
                 deeper.push(agent);
                 self.fold_at(*report, now, &deeper);
             }
-            // What is on the screen belongs to the session before.
-            Report::Session { ref source, .. } if &**source == "clear" && agents.is_empty() => {
-                *self = Self::default();
+            Report::Session { ref session_id, .. } if agents.is_empty() => {
+                // What is on the screen belongs to the session before.
+                if self.is_of_another(session_id) {
+                    *self = Self::default();
+                }
+                self.session = Some(session_id.clone());
                 self.push(Item::new(agents, Kind::of(report).unwrap_or_default()), now);
             }
             Report::Text { delta } => self.grow(agents, &delta, false, now),
@@ -161,6 +166,11 @@ impl Transcript {
             before.lines = None;
         }
         self.items.push(item);
+    }
+
+    /// Whether it is that of another session.
+    pub(crate) fn is_of_another(&self, session: &str) -> bool {
+        self.session.as_deref().is_some_and(|known| known != session)
     }
 
     /// Whether the last row is in sight.

@@ -47,14 +47,17 @@ fn answers_of_agents_that_work_side_by_side_are_kept_apart() {
 
 #[test]
 fn a_session_that_is_cleared_is_gone() {
-    let clear = Report::Session {
-        session_id: "2".into(),
-        source: "clear".into(),
+    let session = |id: &str, source: &str| Report::Session {
+        session_id: id.into(),
+        source: source.into(),
         agent: "root".into(),
         model: "m".into(),
         workspace: "/w".into(),
     };
-    assert_eq!(folded([text("old"), clear]), ["◆ gatehook root · m · /w · new session"]);
+    let reports = [session("1", "startup"), text("old"), session("2", "clear")];
+    assert_eq!(folded(reports), ["◆ gatehook root · m · /w · new session"]);
+    let reports = [session("1", "resume"), text("old"), session("1", "resume")];
+    assert_eq!(folded(reports).len(), 5);
 }
 
 #[test]

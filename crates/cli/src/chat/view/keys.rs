@@ -127,8 +127,7 @@ impl View {
             }
             overlay::Done::Picks(command) => {
                 self.overlay = None;
-                let any_time = matches!(command, Command::Mode(_));
-                self.ask(command, any_time)
+                self.ask(command, false)
             }
         }
     }

@@ -138,6 +138,13 @@ impl View {
         }
     }
 
+    /// With a prompt that has been sent already.
+    pub(crate) fn at_work(mut self, prompt: Option<String>) -> Self {
+        self.busy = prompt.is_some().then_some(self.now);
+        self.pending.extend(prompt.map(|text| Pending { is_later: false, text }));
+        self
+    }
+
     /// Something happened, so long after the beginning.
     pub(crate) fn fold(&mut self, happening: Happening, now: Duration) -> Vec<Effect> {
         self.tick(now);
@@ -198,10 +205,10 @@ impl View {
 
     fn report(&mut self, report: Report) {
         match &report {
-            Report::Session { agent, model, source, .. } => {
+            Report::Session { session_id, agent, model, .. } => {
                 self.status.agent = agent.clone();
                 self.status.model = model.clone();
-                if &**source == "clear" {
+                if self.transcript.is_of_another(session_id) {
                     self.status = Status { agent: agent.clone(), model: model.clone(), ..Status::default() };
                     self.pending.clear();
                 }

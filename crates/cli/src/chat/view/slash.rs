@@ -52,7 +52,7 @@ pub(crate) const SLASHES: [Slash; 11] = [
     row!("resume", Session, Does::Picks(Command::Resume), false, "go on with a session from before"),
     row!("agents", Agent, Does::Picks(Command::Agent), false, "agents, and which one answers"),
     row!("model", Model, Does::Picks(Command::Model), false, "the model"),
-    row!("mode", Mode, Does::Picks(Command::Mode), true, "how much runs unasked"),
+    row!("mode", Mode, Does::Picks(Command::Mode), false, "how much runs unasked"),
     row!("undo", Nothing, Does::Asks(|| Command::Undo), false, "take the last turn out of the conversation"),
     row!("help", Nothing, Does::Help, true, "keys and commands"),
     row!("quit", Nothing, Does::Quit, true, "end the session"),

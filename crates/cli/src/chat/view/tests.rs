@@ -94,7 +94,7 @@ fn outcome(name: &str, verb: Verb, kind: OutcomeKind, reason: &str) -> Outcome {
 }
 
 fn hooks(event: &'static str, verdict: Verb, outcomes: Vec<Outcome>) -> Report {
-    Report::Hooks { event, verdict, outcomes, system_message: String::new() }
+    Report::Hooks { event, verdict, outcomes, message: String::new(), system_message: String::new() }
 }
 
 fn question(tool: &str, input: Value, label: &str, reason: &str) -> Ask {
@@ -533,6 +533,7 @@ fn any_report() -> impl Strategy<Value = Report> {
             event: "pre_tool_use",
             verdict: Verb::Deny,
             outcomes: vec![outcome(&text, Verb::Deny, OutcomeKind::Blocked, &text)],
+            message: String::new(),
             system_message: text,
         }),
         any_text().prop_map(|text| Report::Notice { level: "error", text: text.into() }),

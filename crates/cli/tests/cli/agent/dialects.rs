@@ -30,19 +30,17 @@ fn systems() -> Vec<System> {
         System {
             file: ".ollama/settings.json",
             text: |events| {
-                let hook = |event: &&str| (event.to_string(), json!([{"hooks": [{"type": "command", "command": format!("sh {SH} {event}")}]}]));
+                let hook = |event: &&str| {
+                    (
+                        event.to_string(),
+                        json!([{"hooks": [{"type": "command", "command": format!("sh {SH} {event}")}]}]),
+                    )
+                };
                 let hooks: serde_json::Map<_, _> = events.iter().map(hook).collect();
                 json!({"hooks": hooks}).to_string()
             },
             event: |payload| payload["hook"].as_str(),
-            run: &[
-                "SessionStart",
-                "UserPromptSubmit",
-                "PreToolUse",
-                "PostToolUse",
-                "Stop",
-                "SessionEnd",
-            ],
+            run: &["SessionStart", "UserPromptSubmit", "PreToolUse", "PostToolUse", "Stop", "SessionEnd"],
             guard: ("PreToolUse", json!({"permissionDecision": "deny", "reason": "hands off"}), json!({})),
             trusted: true,
         },

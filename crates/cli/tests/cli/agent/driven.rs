@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::process::Command;
+use std::rc::Rc;
 
 use gatehook_engine::events::Event;
 use serde_json::{Value, json};
@@ -15,7 +17,7 @@ fn heard() -> impl Iterator<Item = &'static str> {
 
 /// An agent and what its model will say.
 pub(crate) struct Driven {
-    pub(crate) home: Home,
+    pub(crate) home: Rc<Home>,
     answers: BTreeMap<&'static str, Value>,
     script: Vec<Value>,
     config: String,
@@ -48,7 +50,14 @@ impl Driven {
     /// One whose model says these, in turn.
     pub(crate) fn new(script: impl IntoIterator<Item = Value>) -> Self {
         let script = script.into_iter().collect();
-        Self { home: Home::new(), answers: BTreeMap::new(), script, config: String::new(), args: Vec::new(), is_silent: false }
+        Self {
+            home: Rc::new(Home::new()),
+            answers: BTreeMap::new(),
+            script,
+            config: String::new(),
+            args: Vec::new(),
+            is_silent: false,
+        }
     }
 
     /// What a hook of an event answers.
@@ -57,6 +66,12 @@ impl Driven {
         self
     }
 
+    /// What else stands in the user's configuration.
+    pub(crate) fn config(mut self, text: &str) -> Self {
+        self.config.push_str(text);
+        self.config.push('\n');
+        self
+    }
 
     /// Without a hook of the native contract.
     pub(crate) fn silent(mut self) -> Self {
@@ -81,8 +96,27 @@ impl Driven {
         self.run_again(&["run", prompt, "--json"])
     }
 
+    /// Another one in the same home, whose model says these.
+    pub(crate) fn saying(&self, script: impl IntoIterator<Item = Value>) -> Self {
+        let (home, answers, args) = (self.home.clone(), self.answers.clone(), self.args.clone());
+        let script = script.into_iter().collect();
+        Self { home, answers, script, config: self.config.clone(), args, is_silent: self.is_silent }
+    }
+
+    /// What hooks have been told so far.
+    pub(crate) fn told(&self) -> Vec<Value> {
+        lines(&fs::read_to_string(self.home.path().join("home/told.jsonl")).unwrap_or_default())
+    }
+
     /// Runs a command with all of it.
     pub(crate) fn run_again(&self, command: &[&str]) -> Drove {
+        let ran = ran(&mut self.command(command));
+        let (told, reports) = (self.told(), lines(&ran.out));
+        Drove { ran, told, reports }
+    }
+
+    /// A command with all of it.
+    pub(crate) fn command(&self, command: &[&str]) -> Command {
         let log = self.home.path().join("home/told.jsonl");
         let script: String = self.script.iter().map(|answer| format!("{answer}\n")).collect();
         let script = self.home.file("home/script.jsonl", &script);
@@ -100,12 +134,12 @@ impl Driven {
         self.home.file("home/.config/gatehook/gatehook.yaml", &format!("{}{hooks}", self.config));
         let mut gatehook = self.home.gatehook();
         gatehook.args(command).arg("--replay").arg(script).args(&self.args);
-        let ran = ran(&mut gatehook);
-        let lines = |text: &str| text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
-        let told = lines(&fs::read_to_string(&log).unwrap_or_default());
-        let reports = lines(&ran.out);
-        Drove { ran, told, reports }
+        gatehook
     }
+}
+
+fn lines(text: &str) -> Vec<Value> {
+    text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect()
 }
 
 impl Drove {

@@ -2,5 +2,6 @@
 
 mod dialects;
 mod driven;
+mod long;
 mod order;
 mod verdicts;

@@ -168,3 +168,40 @@ fn a_subagent_does_its_task_with_its_events() {
     assert!(refused.asked().contains("not alone"), "{}", refused.ran.shown());
     assert!(refused.of("subagent_stop").is_empty());
 }
+
+const TWO: &str = "agents:\n  root: {sub_agents: [helper], handoffs: [helper]}\n  helper: {description: helps, \
+                   instruction: You are the helper.}";
+
+#[test]
+fn a_task_goes_to_another_agent_and_comes_back() {
+    let task = call("transfer_task", json!({"agent": "helper", "task": "Look at it."}));
+    let drove = Driven::new([task, text("It says x."), text("Done.")]).config(TWO).run("Let the helper look.");
+    assert_eq!((drove.ran.code, drove.text()), (0, "Done."), "{}", drove.ran.shown());
+    let kinds: Vec<_> = drove.of("on_agent_switch").iter().map(|told| told["agent_switch_kind"].clone()).collect();
+    assert_eq!(kinds, ["transfer_task", "transfer_task_return"]);
+    assert_eq!(drove.one("subagent_stop")["agent_name"], "helper");
+    let events = drove.events();
+    let at = |name: &str| events.iter().position(|event| *event == name).unwrap();
+    assert!(at("on_agent_switch") < at("subagent_start") && at("subagent_start") < at("subagent_stop"));
+}
+
+#[test]
+fn a_conversation_is_handed_over_with_all_that_was_said() {
+    let handoff = call("handoff", json!({"agent": "helper"}));
+    let drove = Driven::new([handoff, text("The helper here.")]).config(TWO).run("I want the helper.");
+    assert_eq!((drove.ran.code, drove.text()), (0, "The helper here."), "{}", drove.ran.shown());
+    let switch = drove.one("on_agent_switch");
+    assert_eq!((&switch["from_agent"], &switch["to_agent"]), (&json!("root"), &json!("helper")));
+    assert_eq!(switch["agent_switch_kind"], "handoff");
+    assert!(drove.asked().contains("You are the helper.") && drove.asked().contains("I want the helper."));
+    assert_eq!(drove.of("turn_start").last().unwrap()["agent_name"], "helper");
+    assert!(drove.of("subagent_start").is_empty());
+}
+
+#[test]
+fn a_prompt_for_a_subagent_is_answered_by_it() {
+    let drove = Driven::new([text("The helper here.")]).config(TWO).run("@helper Who are you?");
+    assert_eq!((drove.ran.code, drove.text()), (0, "The helper here."), "{}", drove.ran.shown());
+    assert_eq!(drove.one("subagent_start")["prompt"], "Who are you?");
+    assert_eq!(drove.of("user_prompt_submit").len(), 1);
+}
