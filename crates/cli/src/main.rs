@@ -13,6 +13,7 @@ mod environment;
 mod exit;
 mod failure;
 mod logging;
+mod models;
 mod owned;
 mod places;
 mod policy;

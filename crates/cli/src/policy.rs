@@ -15,10 +15,11 @@ use gatehook_engine::trust::{Ground, Judged, Judgement, Project, Required, judge
 use gatehook_engine::{BuildError, Executor, HandlerEnv, HookGroup, HooksConfig, Options, Registry};
 use gatehook_events::Profile;
 use gatehook_events::profile::NAMES;
-use gatehook_gateway::Models;
+use gatehook_gateway::ModelConfig;
 use gatehook_gateway::config::Config;
 use gatehook_gateway::settings::{self, Settings};
 
+use crate::models::{self, AgentModels};
 use crate::owned::{Other, by_others};
 use crate::places::{Place, not_a_file, usual_places};
 use crate::trust;
@@ -329,10 +330,18 @@ impl Said {
     /// What runs hooks, and the models that judge.
     fn registry(&self, env: &HandlerEnv) -> Registry {
         let registry = registry();
-        let is_locked = self.locked.iter().any(|name| name == "models");
-        let settings = if is_locked { &self.managed } else { &self.settings };
-        registry.register_model_client(Arc::new(Models::new(settings.models().to_vec(), &env.env)));
+        registry.register_model_client(Arc::new(models::known(self.models().to_vec(), &env.env)));
         registry
+    }
+
+    /// What files say of models.
+    fn models(&self) -> &[ModelConfig] {
+        if self.keeps_models() { self.managed.models() } else { self.settings.models() }
+    }
+
+    /// Whether nobody but the administrator says where models are.
+    fn keeps_models(&self) -> bool {
+        self.locked.iter().any(|name| name == "models")
     }
 
     /// Takes what a file says beside its hooks. What needs an approval may tighten, and says nothing to the gateway.
@@ -417,6 +426,15 @@ impl Policy {
     /// The agents that all files define together, each with those of its hooks that are in force.
     pub(crate) fn team(&self) -> Result<Team, PolicyError> {
         Ok(Team::of(self.said.teams.iter().cloned())?)
+    }
+
+    /// The models that agents can be given. A file that needs an approval does not say where one is: what is said to a model
+    /// would go there, with a key.
+    pub(crate) fn models<'e>(&self, env: &'e BTreeMap<String, String>) -> AgentModels<'e> {
+        let said = self.said.teams.iter().filter(|team| !team.origin.source.needs_approval());
+        let defined = said.filter(|_| !self.said.keeps_models()).flat_map(|team| &team.models);
+        let defined = defined.map(|definition| models::defined(definition, env));
+        AgentModels::new(defined.chain(self.said.models().iter().cloned()).collect(), env)
     }
 
     /// Hooks of single agents.
@@ -601,8 +619,8 @@ mod tests {
         let error = |owner| {
             let place = Place { source: Source::Managed, owner: Some(owner), ..Place::named(file.path()) };
             let env = BTreeMap::new();
-            let reading =
-                Reading { env: &env, profile: Profile::Native, places: vec![place], project: None, environment: false };
+            let (profile, places) = (Profile::Native, vec![place]);
+            let reading = Reading { env: &env, profile, places, project: None, environment: false, agents: false };
             reading.policy().err().map(|error| match error {
                 PolicyError::Unusable { files, .. } => files[0].to_string(),
                 error => panic!("{error}"),

@@ -7,7 +7,7 @@
 //!
 //! - [`config`]: what a gateway is told; [`settings`]: how a file says it. [`gateway`]: starting, changing and stopping one.
 //! - `upstream`, `pool`, `replay`: where requests go. `refuse`: how the gateway itself says no.
-//! - `models`: the models that judge for hooks, asked by the engine's own client.
+//! - `models`: where models are that judge for hooks or answer an agent; the former are asked by the engine's own client.
 //! - `keys`, `origin`: who may call. `metrics`: what is counted. [`Watch`]: when a configuration has changed.
 //!
 //! Each core has a thread with its own runtime, listening socket, connections and upstream pool; threads share the
@@ -50,6 +50,6 @@ pub use gateway::{Gateway, Handle, StartError};
 pub use keys::KeyError;
 #[cfg(fuzzing)]
 pub use models::wire;
-pub use models::{ModelConfig, ModelPlace, Models, PROVIDERS, Prices};
+pub use models::{Habits, ModelConfig, ModelPlace, Models, PROVIDERS, Prices, Target};
 pub use reload::Watch;
 pub use upstream::UpstreamError;

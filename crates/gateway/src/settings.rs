@@ -41,7 +41,11 @@ pub const FILE: &[Field] = &[
         Shape::Any,
         "Keys that callers present, by name; none lets everyone in who reaches the address.",
     ),
-    Field::new("models", Shape::Any, "Models that judge for hooks of `type: model`, by name, as in `ollama/*`."),
+    Field::new(
+        "models",
+        Shape::Any,
+        "Models that judge for hooks of `type: model`, or answer an agent, by name, as in `ollama/*`.",
+    ),
     Field::new("limits", Shape::Table(LIMITS), "What is waited for, and how much is held."),
     Field::new("streams", Shape::Table(STREAMS), "How a streamed answer is sent while hooks look at it."),
     Field::new("management", Shape::Word(DOOR_WORDS), "Pulling, pushing, creating, copying and deleting models.")

@@ -124,7 +124,13 @@ impl<'a> Exchange<'a> {
                     self.ask.says.waits(&failed.error, pause);
                     sleep(pause).await;
                 }
-                None => return Err(failed.error),
+                None => {
+                    // Whoever makes the conversation shorter wants to know by how much.
+                    if matches!(failed.error, ModelError::Overflow(_)) {
+                        self.model.learn_window().await;
+                    }
+                    return Err(failed.error);
+                }
             }
         }
         Err(ModelError::Cancelled)

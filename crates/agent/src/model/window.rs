@@ -95,8 +95,7 @@ impl Window {
         }
         let found = match model.format {
             Format::Ollama => of_ollama(http, model.name()).await,
-            Format::OpenAi => of_compatible(http, model.name()).await,
-            Format::Anthropic => None,
+            Format::OpenAi | Format::Anthropic => of_compatible(http, model.name()).await,
         };
         self.found.store(found.unwrap_or(0), Ordering::Relaxed);
     }

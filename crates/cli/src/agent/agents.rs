@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use gatehook_agent::agents::{Agent, Agents};
 use gatehook_agent::approval::{Rule, StandingRules};
-use gatehook_agent::model::{Model, Replay};
+use gatehook_agent::model::Model;
 use gatehook_agent::team::{AgentDefinition, ROOT, Team, Tools};
 use gatehook_agent::tools::{Sandboxing, Tool, ToolSettings, builtin_tools, toolset};
 use gatehook_engine::client::Reach;
@@ -14,8 +14,8 @@ use gatehook_events::Event;
 
 use super::remembered;
 use crate::args::AgentArgs;
-use crate::exit::Exit;
 use crate::failure::Failure;
+use crate::models::AgentModels;
 use crate::policy::Policy;
 
 /// What an agent is told that no file tells anything.
@@ -33,11 +33,17 @@ pub(super) struct Making<'a> {
 impl Making<'_> {
     /// All agents, the one that begins first.
     pub(super) fn agents(&self) -> Result<Agents, Failure> {
-        let replay = self.args.replay.as_deref().map(Replay::open).transpose();
-        let replay = replay.map_err(|error| Failure::usage(error.to_string(), None))?;
+        let models = self.policy.models(self.env);
+        let replay = self.args.replay.as_deref().map(|file| models.replayed(file)).transpose()?;
         let root = self.root()?;
         let tools = self.tools();
-        let make = |definition: &AgentDefinition| self.agent(definition, &tools, replay.as_ref());
+        let make = |definition: &AgentDefinition| {
+            let model = match &replay {
+                Some(replay) => replay.of_agent(&definition.name),
+                None => self.model(definition, definition.name == root.name, &models)?,
+            };
+            self.agent(definition, &tools, model)
+        };
         let others = self.team.agents.iter().filter(|agent| agent.name != root.name);
         Ok(Agents::new(make(&root)?, others.map(make).collect::<Result<_, _>>()?))
     }
@@ -53,12 +59,7 @@ impl Making<'_> {
         })
     }
 
-    fn agent(
-        &self,
-        definition: &AgentDefinition,
-        tools: &[Arc<dyn Tool>],
-        replay: Option<&Arc<Replay>>,
-    ) -> Result<Agent, Failure> {
+    fn agent(&self, definition: &AgentDefinition, tools: &[Arc<dyn Tool>], model: Model) -> Result<Agent, Failure> {
         let mut own = definition.clone();
         own.hooks.groups.extend(own_hooks());
         let defaults = &self.team.defaults;
@@ -68,7 +69,7 @@ impl Making<'_> {
             name: definition.name.clone(),
             description: definition.description.clone(),
             instruction: if instruction.is_empty() { INSTRUCTION.into() } else { instruction.clone() },
-            model: Arc::new(self.model(definition, replay)?),
+            model: Arc::new(model),
             tools: of_toolsets(definition, tools),
             sub_agents: definition.sub_agents.clone(),
             handoffs: definition.handoffs.clone(),
@@ -91,12 +92,12 @@ impl Making<'_> {
         builtin_tools(&settings)
     }
 
-    fn model(&self, definition: &AgentDefinition, replay: Option<&Arc<Replay>>) -> Result<Model, Failure> {
-        let Some(replay) = replay else {
-            let help = "name one: --model ollama/llama3".to_owned();
-            return Err(Failure::new(Exit::Usage, format!("agent `{}` has no model", definition.name), Some(help)));
-        };
-        Ok(Model::replay(replay.clone()).of_agent(&definition.name))
+    /// The command line names the model of who begins, and of those that name none.
+    fn model(&self, definition: &AgentDefinition, begins: bool, models: &AgentModels<'_>) -> Result<Model, Failure> {
+        let (said, own) = (self.args.model.as_deref(), definition.model.as_deref());
+        let said = if begins { said.or(own) } else { own.or(said) };
+        let model = models.meant(said, self.team.defaults.model.as_deref())?;
+        Ok(model.of_agent(&definition.name))
     }
 
     /// What files permit, and the command line as the user's own rules.

@@ -1,5 +1,5 @@
-//! The models that judge for `type: model` hooks: where they are, and what they cost. They are asked directly, and no
-//! hook looks at that.
+//! The models that judge for `type: model` hooks and those of agents: where they are, and what they cost. Those that judge
+//! are asked here, directly, and no hook looks at that.
 //!
 //! [`question`] knows the three wire formats that are spoken, [`settings`] how a file says all this.
 
@@ -15,8 +15,9 @@ use gatehook_engine::events::{FailureKind, TokenUsage};
 use gatehook_engine::handlers::model::{Asking, ModelClient, ModelReply, ResponseSchema};
 use gatehook_engine::{HandlerError, config::did_you_mean};
 use http::header::{ACCEPT, CONTENT_TYPE, USER_AGENT, VIA};
-use http::{HeaderName, HeaderValue, Method, Request, Uri};
+use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Uri};
 use hyper::body::Bytes;
+use serde_json::{Map, Value};
 
 use crate::config::UpstreamKind;
 use crate::state::via;
@@ -36,6 +37,19 @@ pub struct ModelConfig {
     pub place: Option<ModelPlace>,
     /// What it costs.
     pub prices: Option<Prices>,
+    /// How an agent asks it.
+    pub habits: Habits,
+}
+
+/// How an agent asks a model. What is absent is said by another entry that fits, or by nobody.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Habits {
+    /// Tokens that question and answer may have together.
+    pub window: Option<u64>,
+    /// Tokens that an answer may have.
+    pub max_tokens: Option<u32>,
+    /// Further members of a question, as `temperature`.
+    pub options: Option<Map<String, Value>>,
 }
 
 /// Where a model is.
@@ -96,13 +110,25 @@ pub struct Models {
 
 /// A model that can be asked.
 #[derive(Debug, Clone)]
-struct Target<'a> {
-    kind: UpstreamKind,
+pub struct Target<'a> {
+    /// What its server speaks.
+    pub kind: UpstreamKind,
     /// Its name for its server.
-    name: &'a str,
-    url: Uri,
+    pub name: &'a str,
+    /// Where its questions go, path included.
+    pub url: Uri,
+    /// What it costs.
+    pub prices: Option<Prices>,
+    /// How an agent asks it.
+    pub habits: Habits,
     api_key: Option<HeaderValue>,
-    prices: Option<Prices>,
+}
+
+impl Target<'_> {
+    /// What its server wants to be told besides: version and credential.
+    pub fn headers(&self) -> HeaderMap {
+        question::headers(self.kind, self.api_key.as_ref()).into_iter().collect()
+    }
 }
 
 impl Models {
@@ -121,12 +147,11 @@ impl Models {
         }
     }
 
-    /// Where a model is, or why nobody knows.
-    fn find<'a>(&self, model: &'a str) -> Result<Target<'a>, String> {
+    /// Where a model is, by a name as in `ollama/llama3`; else why nobody knows, in words for a person.
+    pub fn target<'a>(&self, model: &'a str) -> Result<Target<'a>, String> {
         let named = model.split_once('/').filter(|(provider, name)| !provider.is_empty() && !name.is_empty());
         let (provider, name) = named.ok_or_else(|| format!("`{model}` names no provider, as in `ollama/llama3`"))?;
-        let fitting = || self.known.iter().filter(|(pattern, _)| pattern.fits(model)).map(|(_, config)| config);
-        let place = fitting().find_map(|config| config.place.as_ref());
+        let place = self.fitting(model).find_map(|config| config.place.as_ref());
         let provider_of = |name: &str| PROVIDERS.iter().find(|(known, ..)| *known == name);
         let known = provider_of(provider);
         let kind = place.and_then(|place| place.kind).or(known.map(|(_, kind, ..)| *kind)).ok_or_else(|| {
@@ -148,8 +173,27 @@ impl Models {
             api_key = Some(self.keys.get(variable).cloned().ok_or_else(missing)?);
         }
         let url = question::url(kind, &base).ok_or_else(|| format!("`{model}` has no usable `base_url`"))?;
-        let prices = fitting().find_map(|config| config.prices);
-        Ok(Target { kind, name, url, api_key, prices })
+        Ok(Target { kind, name, url, prices: self.prices(model), habits: self.habits(model), api_key })
+    }
+
+    /// What files say of a name, the most specific first.
+    fn fitting(&self, model: &str) -> impl Iterator<Item = &ModelConfig> + Clone {
+        self.known.iter().filter(move |(pattern, _)| pattern.fits(model)).map(|(_, config)| config)
+    }
+
+    /// What a model costs, wherever it is.
+    pub fn prices(&self, model: &str) -> Option<Prices> {
+        self.fitting(model).find_map(|config| config.prices)
+    }
+
+    /// How an agent asks it, wherever it is.
+    pub fn habits(&self, model: &str) -> Habits {
+        let mut fitting = self.fitting(model).map(|config| &config.habits);
+        Habits {
+            window: fitting.clone().find_map(|habits| habits.window),
+            max_tokens: fitting.clone().find_map(|habits| habits.max_tokens),
+            options: fitting.find_map(|habits| habits.options.clone()),
+        }
     }
 
     async fn reply(
@@ -159,7 +203,7 @@ impl Models {
         user: &str,
         schema: Option<&ResponseSchema>,
     ) -> Result<ModelReply, HandlerError> {
-        let target = self.find(model).map_err(|message| HandlerError::new(FailureKind::HandlerError, message))?;
+        let target = self.target(model).map_err(|message| HandlerError::new(FailureKind::HandlerError, message))?;
         let host = target.url.host().unwrap_or_default().to_owned();
         let failure = |kind, cause: &str| HandlerError::new(kind, format!("{host}: {cause}"));
         let body = question::body(target.kind, target.name, system, user, schema);
@@ -201,7 +245,7 @@ impl ModelClient for Models {
     }
 
     fn check(&self, model: &str) -> Result<(), String> {
-        self.find(model).map(drop)
+        self.target(model).map(drop)
     }
 }
 

@@ -4,7 +4,7 @@ use gatehook_engine::config::{DiagnosticKind, Field, ReadOptions, Section, Shape
 use http::{HeaderValue, Uri};
 use url::Url;
 
-use super::{ModelConfig, ModelPlace, Prices};
+use super::{Habits, ModelConfig, ModelPlace, Prices};
 use crate::settings::{KIND, KIND_WORDS, variable};
 
 /// One of `models`.
@@ -17,6 +17,12 @@ pub const MODEL: &[Field] = &[
     Field::new("api_key_file", Shape::Text, "A file that holds it."),
     Field::new("input_price", Shape::Number, "What a million tokens of questions cost.").default("unknown"),
     Field::new("output_price", Shape::Number, "What a million tokens of answers cost.").default("unknown"),
+    Field::new("window", Shape::Integer, "An agent's: tokens that question and answer may have together.")
+        .default("what its server says"),
+    Field::new("max_tokens", Shape::Integer, "An agent's: tokens that an answer may have.")
+        .default("what its server takes"),
+    Field::new("options", Shape::Any, "An agent's: further members of its questions, as `temperature: 0`.")
+        .default("none"),
 ];
 
 /// A key as it stands in a header; `None` where it cannot.
@@ -45,8 +51,21 @@ pub(crate) fn model(name: &str, section: &Section<'_>, options: &ReadOptions<'_>
         let problem = section.problem(DiagnosticKind::FieldRequired, "a price needs the other: question and answer");
         section.report(problem.at(section.head()).help("a price of 0 is free"));
     }
+    let habits = habits(section);
     let is_right = section.context.diagnostics.len() == before;
-    is_right.then(|| ModelConfig { name: name.to_owned(), place: is_said.then_some(place), prices })
+    is_right.then(|| ModelConfig { name: name.to_owned(), place: is_said.then_some(place), prices, habits })
+}
+
+fn habits(section: &Section<'_>) -> Habits {
+    let options = section.node("options").and_then(|node| match node.to_json() {
+        serde_json::Value::Object(options) => Some(options),
+        _ => section.wrong_type("options", node, "a mapping"),
+    });
+    Habits {
+        window: section.count("window", 1).map(|tokens| tokens as u64),
+        max_tokens: section.count("max_tokens", 1).map(|tokens| u32::try_from(tokens).unwrap_or(u32::MAX)),
+        options,
+    }
 }
 
 fn price(section: &Section<'_>, name: &str) -> Option<f64> {

@@ -26,7 +26,7 @@ fn the_three_providers_need_no_configuration_but_their_key() {
         ("openai/gpt-5-mini", "https://api.openai.com/v1/chat/completions", "gpt-5-mini", Some("sk-o")),
         ("anthropic/claude-haiku-4-5", "https://api.anthropic.com/v1/messages", "claude-haiku-4-5", Some("sk-a")),
     ] {
-        let target = models.find(model).unwrap();
+        let target = models.target(model).unwrap();
         assert_eq!((target.url.to_string().as_str(), target.name), (url, name), "{model}");
         assert_eq!(key(&target).as_deref(), wanted, "{model}");
     }
@@ -44,7 +44,7 @@ fn a_model_that_nobody_can_ask_is_said_to_be_one() {
         ("mine/gpt", "needs a `base_url`"),
         ("elsewhere/gpt", "in `models`"),
     ] {
-        let error = models.find(model).unwrap_err();
+        let error = models.target(model).unwrap_err();
         assert!(error.contains(part), "{model}: {error}");
         assert_eq!(models.check(model), Err(error), "{model}");
     }
@@ -67,7 +67,7 @@ models:
         ("openai/local", "127.0.0.1", None, 9.0),
         ("anthropic/claude", "api.anthropic.com", Some("sk-a"), 9.0),
     ] {
-        let target = models.find(model).unwrap();
+        let target = models.target(model).unwrap();
         assert_eq!((target.url.host(), key(&target).as_deref()), (Some(host), wanted), "{model}");
         assert_eq!(target.prices.unwrap().input, price, "{model}");
     }
@@ -94,6 +94,9 @@ fn what_is_wrong_with_a_model_is_told_without_its_key() {
         ("input_price: 1", DiagnosticKind::FieldRequired),
         ("input_price: -1, output_price: 1", DiagnosticKind::InvalidValue),
         ("input_price: cheap, output_price: 1", DiagnosticKind::WrongType),
+        ("window: 0", DiagnosticKind::InvalidValue),
+        ("max_tokens: many", DiagnosticKind::WrongType),
+        ("options: [1]", DiagnosticKind::WrongType),
         ("prize: 1", DiagnosticKind::UnknownField),
     ] {
         let error = read(&format!("models: {{ 'openai/x': {{ {fields} }} }}"), &[]).map(drop).unwrap_err();
@@ -105,6 +108,22 @@ fn what_is_wrong_with_a_model_is_told_without_its_key() {
 #[test]
 fn keys_are_never_shown() {
     let models = read("models: { 'openai/*': { api_key: sk-secret } }", &[]).unwrap();
-    let shown = format!("{models:?} {:?}", models.find("openai/x"));
+    let shown = format!("{models:?} {:?}", models.target("openai/x"));
     assert!(!shown.contains("sk-secret"), "{shown}");
+}
+
+#[test]
+fn an_agent_is_told_how_to_ask() {
+    let text = "
+models:
+  'ollama/*': { window: 8192, options: { temperature: 0 } }
+  ollama/llama3: { max_tokens: 500 }
+";
+    let models = read(text, &KEYS).unwrap();
+    let target = models.target("ollama/llama3").unwrap();
+    assert_eq!((target.habits.window, target.habits.max_tokens), (Some(8192), Some(500)));
+    assert_eq!(target.habits.options.as_ref().unwrap()["temperature"], 0);
+    assert!(target.headers().is_empty());
+    let headers = models.target("anthropic/claude").unwrap().headers();
+    assert!(headers["x-api-key"].is_sensitive() && headers.contains_key("anthropic-version"));
 }

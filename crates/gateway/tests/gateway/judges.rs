@@ -8,7 +8,7 @@ use gatehook_engine::config::{Format, ReadOptions, parse};
 use gatehook_engine::events::{Event, FailureKind, Input, OutcomeKind, TokenUsage, Verdict};
 use gatehook_engine::{Executor, HandlerEnv, Registry};
 use gatehook_gateway::config::UpstreamKind;
-use gatehook_gateway::{Config, ModelConfig, ModelPlace, Models, Prices};
+use gatehook_gateway::{Config, Habits, ModelConfig, ModelPlace, Models, Prices};
 use gatehook_guard::Guard;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
@@ -21,7 +21,7 @@ fn models(kind: UpstreamKind, url: &str) -> Models {
     api_key.set_sensitive(true);
     let place = ModelPlace { kind: Some(kind), base_url: Some(url.parse().unwrap()), api_key: Some(api_key) };
     let prices = Some(Prices { input: 10.0, output: 100.0 });
-    let model = ModelConfig { name: "judge/*".to_owned(), place: Some(place), prices };
+    let model = ModelConfig { name: "judge/*".to_owned(), place: Some(place), prices, habits: Habits::default() };
     Models::new(vec![model], &BTreeMap::new())
 }
 

@@ -202,3 +202,20 @@ fn the_longest_answer_is_asked_for_by_each_ones_word() {
     assert_eq!(asked(Format::Anthropic, "p/m")["max_tokens"], 7);
     assert_eq!(asked(Format::Ollama, "p/m")["options"]["num_predict"], 7);
 }
+
+#[test]
+fn options_stand_beside_what_is_asked_and_replace_nothing_of_it() {
+    let options = json!({"temperature": 0, "stream": false, "messages": [], "max_tokens": 9, "seed": 1});
+    for (format, at) in [(Format::OpenAi, ""), (Format::Anthropic, ""), (Format::Ollama, "/options")] {
+        let options = Arc::new(options.as_object().cloned().unwrap());
+        let model = Model { options, ..model(format, "p/m") };
+        let session = "s".into();
+        let asked = question(&model, &Question::new("x").as_ask(&session)).unwrap();
+        let text = String::from_utf8(asked.to_vec()).unwrap();
+        let asked: Value = serde_json::from_str(&text).unwrap();
+        assert_eq!(asked.pointer(&format!("{at}/temperature")), Some(&json!(0)), "{text}");
+        assert_eq!((&asked["stream"], asked["messages"].as_array().map(Vec::len)), (&json!(true), Some(1)), "{text}");
+        assert_eq!(text.matches("\"stream\"").count() + text.matches(":9").count(), 2, "{text}");
+        assert_eq!(text.contains("seed"), format != Format::Anthropic);
+    }
+}

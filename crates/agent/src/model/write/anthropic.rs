@@ -97,12 +97,12 @@ pub(super) fn write(chat: &Chat<'_>) -> serde_json::Result<Vec<u8>> {
     });
     serde_json::to_vec(&Question {
         model: chat.model.name(),
-        max_tokens: chat.model.max_tokens.unwrap_or_else(|| most_tokens(chat.model.name())),
+        max_tokens: chat.most.unwrap_or_else(|| most_tokens(chat.model.name())),
         system,
         messages,
         tools: tools.collect(),
         stream: true,
-        options: chat.options(),
+        options: &chat.options,
     })
 }
 

@@ -45,7 +45,20 @@ struct Chat<'a> {
     messages: &'a [Message],
     /// Behind this place thinking goes back: since then nobody but the model and its tools has spoken.
     round: usize,
+    /// Tokens of the answer at most.
+    most: Option<u32>,
+    /// Further members of the request.
+    options: Cow<'a, Map<String, Value>>,
 }
+
+/// Members that no option replaces.
+const OWN: &[&str] = &["model", "messages", "system", "tools", "stream", "stream_options", "truncate", "shift"];
+
+/// An answer's bound, under whatever name: it is said once.
+const MOST: &[&str] = &["max_tokens", "max_completion_tokens", "num_predict"];
+
+/// Options that Anthropic does not know, and refuses.
+const NOT_ANTHROPIC: &[&str] = &["frequency_penalty", "presence_penalty", "seed", "reasoning_effort"];
 
 impl<'a> Chat<'a> {
     fn new(model: &'a Model, ask: &'a Ask<'a>) -> Self {
@@ -58,7 +71,15 @@ impl<'a> Chat<'a> {
             several => Some(Cow::Owned(several.join("\n\n"))),
         };
         let round = messages.iter().rposition(|message| &*message.role == "user").map_or(0, |place| place + 1);
-        Self { model, ask, system, messages, round }
+        let (options, said) = (&*model.options, MOST.iter().find_map(|key| model.options.get(*key)?.as_u64()));
+        let most = model.max_tokens.or_else(|| said.and_then(|most| u32::try_from(most).ok()));
+        let foreign = if model.format == Format::Anthropic { NOT_ANTHROPIC } else { &[] };
+        let is_own = |key: &String| [OWN, MOST, foreign].iter().all(|keys| !keys.contains(&key.as_str()));
+        let options = match options.keys().all(is_own) {
+            true => Cow::Borrowed(options),
+            false => Cow::Owned(options.clone().into_iter().filter(|(key, _)| is_own(key)).collect()),
+        };
+        Self { model, ask, system, messages, round, most, options }
     }
 
     /// The messages behind the system's, and whether their thinking goes back.
@@ -68,11 +89,6 @@ impl<'a> Chat<'a> {
             wire.and_then(|wire| wire.get("model")).and_then(Value::as_str) == Some(&*self.model.id)
         };
         self.messages.iter().enumerate().map(move |(place, message)| (message, place >= self.round && own(message)))
-    }
-
-    /// Further members of the request.
-    fn options(&self) -> &'a Map<String, Value> {
-        &self.model.options
     }
 }
 

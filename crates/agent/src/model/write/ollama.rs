@@ -60,10 +60,10 @@ const TOP: &[&str] = &["think", "keep_alive", "format"];
 
 pub(super) fn write(chat: &Chat<'_>) -> serde_json::Result<Vec<u8>> {
     let (top, mut options): (Map<_, _>, Map<_, _>) =
-        chat.options().clone().into_iter().partition(|(key, _)| TOP.contains(&key.as_str()));
+        chat.options.clone().into_owned().into_iter().partition(|(key, _)| TOP.contains(&key.as_str()));
     let number = |key: &str, value: Option<u64>| value.map(|value| (key.to_owned(), value.into()));
     let window = number("num_ctx", chat.model.window.is_said());
-    let most = number("num_predict", chat.model.max_tokens.map(u64::from));
+    let most = number("num_predict", chat.most.map(u64::from));
     for (key, value) in window.into_iter().chain(most) {
         options.entry(key).or_insert(value);
     }

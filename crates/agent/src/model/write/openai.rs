@@ -85,16 +85,15 @@ struct Function<'a> {
 
 pub(super) fn write(chat: &Chat<'_>) -> serde_json::Result<Vec<u8>> {
     let is_openai = chat.model.provider() == OPENAI;
-    let most = chat.model.max_tokens;
     serde_json::to_vec(&Question {
         model: chat.model.name(),
         messages: messages(chat, is_openai),
         tools: functions(chat.ask),
         stream: true,
         stream_options: StreamOptions { include_usage: true },
-        max_tokens: most.filter(|_| !is_openai),
-        max_completion_tokens: most.filter(|_| is_openai),
-        options: chat.options(),
+        max_tokens: chat.most.filter(|_| !is_openai),
+        max_completion_tokens: chat.most.filter(|_| is_openai),
+        options: &chat.options,
     })
 }
 
