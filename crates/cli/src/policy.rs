@@ -428,13 +428,18 @@ impl Policy {
         Ok(Team::of(self.said.teams.iter().cloned())?)
     }
 
-    /// The models that agents can be given. A file that needs an approval does not say where one is: what is said to a model
-    /// would go there, with a key.
+    /// The models that agents can be given.
     pub(crate) fn models<'e>(&self, env: &'e BTreeMap<String, String>) -> AgentModels<'e> {
+        AgentModels::new(self.known_models(env), env)
+    }
+
+    /// What files say of models. A file that needs an approval does not say where one is: what is said to a model would go
+    /// there, with a key.
+    pub(crate) fn known_models(&self, env: &BTreeMap<String, String>) -> Vec<ModelConfig> {
         let said = self.said.teams.iter().filter(|team| !team.origin.source.needs_approval());
         let defined = said.filter(|_| !self.said.keeps_models()).flat_map(|team| &team.models);
         let defined = defined.map(|definition| models::defined(definition, env));
-        AgentModels::new(defined.chain(self.said.models().iter().cloned()).collect(), env)
+        defined.chain(self.said.models().iter().cloned()).collect()
     }
 
     /// Hooks of single agents.
