@@ -52,6 +52,7 @@ pub(crate) fn run(options: &Options) -> Outcome<Report> {
             value: median(starts),
             unit: "ms",
             against: None,
+            rounds: Vec::new(),
             bound: AtMost(30.0),
         },
         Row {
@@ -59,6 +60,7 @@ pub(crate) fn run(options: &Options) -> Outcome<Report> {
             value: median(late),
             unit: "ms",
             against: Some((format!("turn {AROUND}"), median(early))),
+            rounds: Vec::new(),
             bound: AtMost(1.5),
         },
         Row::memory(&format!("the most memory of a session of {TURNS} turns"), median(memory), AtMost(100.0)),
