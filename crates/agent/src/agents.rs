@@ -1,5 +1,6 @@
 //! The agents of a session, ready to work.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use gatehook_engine::Executor;
@@ -7,9 +8,10 @@ use gatehook_engine::Executor;
 use crate::approval::StandingRules;
 use crate::model::Model;
 use crate::team::Skills;
-use crate::tools::Tool;
+use crate::tools::{Shelf, Tool};
 
 /// Somebody who asks a model and calls tools.
+#[derive(Clone)]
 pub struct Agent {
     /// Its name.
     pub name: Arc<str>,
@@ -21,6 +23,8 @@ pub struct Agent {
     pub model: Arc<Model>,
     /// What its model may call.
     pub tools: Vec<Arc<dyn Tool>>,
+    /// More of that, which comes and goes; what has the name of one before it is left out.
+    pub shelves: Vec<Arc<dyn Shelf>>,
     /// Whom it may give a task.
     pub sub_agents: Vec<Arc<str>>,
     /// Whom it may hand the conversation to.
@@ -33,6 +37,14 @@ pub struct Agent {
     pub rules: StandingRules,
     /// How many times its model is asked before the person is; `None` is without end.
     pub max_iterations: Option<u64>,
+}
+
+impl Agent {
+    /// The same with another model.
+    #[must_use]
+    pub fn with_model(&self, model: Model) -> Self {
+        Self { model: Arc::new(model.of_agent(&self.name)), ..self.clone() }
+    }
 }
 
 /// All agents that there are, of which one begins.
@@ -61,6 +73,20 @@ impl Agents {
     /// All of them, the one that begins first.
     pub fn all(&self) -> impl Iterator<Item = &Arc<Agent>> {
         std::iter::once(&self.root).chain(&self.others)
+    }
+}
+
+impl Agent {
+    /// All that its model may call now, each name once.
+    pub fn all_tools(&self) -> Vec<Arc<dyn Tool>> {
+        let mut all = self.tools.clone();
+        let mut names: BTreeSet<Arc<str>> = all.iter().map(|tool| tool.spec().tool.name.clone()).collect();
+        for tool in self.shelves.iter().flat_map(|shelf| shelf.tools()) {
+            if names.insert(tool.spec().tool.name.clone()) {
+                all.push(tool);
+            }
+        }
+        all
     }
 }
 

@@ -10,22 +10,28 @@ mod leading;
 pub(crate) mod remembered;
 mod worktree;
 
-use std::path::PathBuf;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use gatehook_agent::agents::Agents;
 use gatehook_agent::approval::SafetyMode;
-use gatehook_agent::report::Watches;
+use gatehook_agent::mcp::{Host, ServerDefinition, Servers};
+use gatehook_agent::model::Model;
+use gatehook_agent::report::{Report, Watches};
 use gatehook_agent::session::{Beginning, Person, Session, Setup};
-use gatehook_agent::team::Team;
+use gatehook_agent::team::{Team, Tools};
 use gatehook_agent::tools::Scene;
 use gatehook_agent::watch::{Changes, Watching};
 use gatehook_events::journal::{Forgets, Journal};
+use gatehook_gateway::ModelConfig;
 use gatehook_store::Sessions;
 
 use crate::args::AgentArgs;
 use crate::commands::list;
 use crate::exit::Exit;
 use crate::failure::Failure;
+use crate::models::AgentModels;
 use crate::policy::{self, Reading};
 use crate::preparing::{MAINTENANCE, prepare_if_due};
 use crate::print::Printer;
@@ -38,6 +44,8 @@ pub(crate) use leading::{alone, lead};
 
 use self::agents::Making;
 
+type Env = BTreeMap<String, String>;
+
 /// How full the model's window may be.
 const COMPACT_AT: f64 = 0.9;
 
@@ -46,6 +54,9 @@ pub(crate) struct Ready {
     setup: Setup,
     beginning: Beginning,
     recording: Recording,
+    servers: Servers,
+    /// What files say of models.
+    models: Vec<ModelConfig>,
     /// Who looks at files while it works.
     _watching: Option<Watching>,
 }
@@ -65,17 +76,24 @@ pub(crate) fn ready(args: &AgentArgs, audience: Audience, printer: &mut Printer)
     let here = std::env::current_dir()?.canonicalize()?;
     let beginning = kept::beginning(args, &env, &here)?;
     let team = policy.team()?;
-    let making = Making { args, policy: &policy, env: &env, team: &team };
-    let mut agents = making.agents()?;
+    let making = |workspace: &Arc<Path>, env_of_tools: &Env| -> Result<(Servers, Agents), Failure> {
+        let watcher = audience.watcher.clone();
+        let notices =
+            Arc::new(move |text: String| watcher.report(Report::Notice { level: "warning", text: text.into() }));
+        let host = Host { workspace: workspace.clone(), env: Arc::new(env_of_tools.clone()), notices };
+        let servers = Servers::new(&used(&team), &host);
+        let agents = Making { args, policy: &policy, env: &env, team: &team, servers: &servers }.agents()?;
+        Ok((servers, agents))
+    };
+    let mut workspace: Arc<Path> = here.clone().into();
+    let mut env_of_tools = context::environment(&policy, &env)?;
+    let (mut servers, mut agents) = making(&workspace, &env_of_tools)?;
     let about = context::about(&env);
     let told_first = context::before(&about, &beginning, agents.root(), &here);
     let interval = team.defaults.maintenance_interval.unwrap_or(MAINTENANCE);
     let prepared = prepare_if_due(&policy, interval, context::of_folder(&told_first, &here), &env, printer)?;
-    if prepared.is_some() {
-        // Their hooks know now what was prepared.
-        agents = making.agents()?;
-    }
     let skills = context::skills(&policy, &env, printer)?;
+    let models = policy.known_models(&env);
     let journal: Arc<dyn Journal> = match sessions::path(&env) {
         Some(path) => Arc::new(Sessions::new(path)),
         None => {
@@ -84,17 +102,22 @@ pub(crate) fn ready(args: &AgentArgs, audience: Audience, printer: &mut Printer)
         }
     };
     let (allowed, mode) = (folders(args, &team)?, mode(args)?);
-    let tools_env = context::environment(&policy, &env)?;
     // Last, so that nothing keeps the session from beginning in it.
     let worktree = args.worktree.as_deref().map(|branch| Worktree::make(branch, &here)).transpose()?;
-    let told = |tree: &Worktree| tree.told(&policy, agents.root().executor.clone(), told_first, printer);
-    let created = worktree.as_ref().map(told).transpose()?;
-    let workspace = worktree.map_or(here, |tree| tree.workspace);
-    let said = [prepared.unwrap_or_default(), created.unwrap_or_default()];
+    let mut said = vec![prepared.clone().unwrap_or_default()];
+    if let Some(tree) = &worktree {
+        said.push(tree.told(&policy, agents.root().executor.clone(), told_first, printer)?);
+        workspace = tree.workspace.as_path().into();
+    }
+    if prepared.is_some() || worktree.is_some() {
+        // Hooks, tools and servers know now what was prepared, and where they work.
+        env_of_tools = context::environment(&policy, &env)?;
+        (servers, agents) = making(&workspace, &env_of_tools)?;
+    }
     let context::Told { standing, about } = context::told(&workspace, about, &said);
     let changes = Changes::default();
-    let watching = context::watching(&workspace, &agents, &skills, (&changes, &tools_env), printer);
-    let scene = Scene { session_id: "".into(), workspace: workspace.into(), allowed, env: Arc::new(tools_env) };
+    let watching = context::watching(&workspace, &agents, &skills, (&changes, &env), printer);
+    let scene = Scene { session_id: "".into(), workspace, allowed, env: Arc::new(env_of_tools) };
     let setup = Setup {
         agents,
         scene,
@@ -109,7 +132,18 @@ pub(crate) fn ready(args: &AgentArgs, audience: Audience, printer: &mut Printer)
         about: Arc::new(about),
         compact_at: team.defaults.compaction_threshold.unwrap_or(COMPACT_AT),
     };
-    Ok(Ready { setup, beginning, recording, _watching: watching })
+    Ok(Ready { setup, beginning, recording, servers, models, _watching: watching })
+}
+
+/// The servers that an agent may call.
+fn used(team: &Team) -> Vec<ServerDefinition> {
+    let is_used = |server: &&ServerDefinition| {
+        team.agents.iter().any(|agent| match &agent.toolsets {
+            Some(sets) => sets.iter().any(|set| set.tools == Tools::Server(server.name.clone())),
+            None => true,
+        })
+    };
+    team.servers.iter().filter(is_used).cloned().collect()
 }
 
 impl Ready {
@@ -121,6 +155,16 @@ impl Ready {
     /// What the session is made of.
     pub(crate) fn setup(&self) -> &Setup {
         &self.setup
+    }
+
+    /// The models that files name.
+    pub(crate) fn models(&self) -> impl Iterator<Item = &str> {
+        self.models.iter().map(|model| &*model.name).filter(|name| !name.contains('*'))
+    }
+
+    /// The model of a name as in `ollama/llama3`.
+    pub(crate) fn model(&self, name: &str) -> Result<Model, Failure> {
+        AgentModels::new(self.models.clone(), &self.setup.scene.env).named(name)
     }
 
     /// A session of which nothing has been said.
@@ -136,8 +180,14 @@ impl Ready {
     }
 
     async fn begun(&self, beginning: Beginning) -> Result<Session, Failure> {
+        self.servers.ready().await;
         let session = Session::new(self.setup.clone(), beginning).await;
         session.map_err(|error| Failure::new(Exit::System, format!("the session cannot be kept: {error}"), None))
+    }
+
+    /// Ends what the session was served by.
+    pub(crate) async fn close(&self) {
+        self.servers.close().await;
     }
 
     /// Writes what still waits to be remembered.

@@ -4,6 +4,7 @@ mod changes;
 mod dialects;
 mod driven;
 mod long;
+mod mcp;
 mod order;
 mod project;
 mod skills;
