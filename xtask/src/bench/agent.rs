@@ -52,14 +52,18 @@ pub(crate) fn run(options: &Options) -> Outcome<Report> {
             value: median(starts),
             unit: "ms",
             against: None,
+            rounds: Vec::new(),
             bound: AtMost(30.0),
+            rounds: Vec::new(),
         },
         Row {
             what: format!("a turn with a tool call, around turn {TURNS} of a session"),
             value: median(late),
             unit: "ms",
             against: Some((format!("turn {AROUND}"), median(early))),
+            rounds: Vec::new(),
             bound: AtMost(1.5),
+            rounds: Vec::new(),
         },
         Row::memory(&format!("the most memory of a session of {TURNS} turns"), median(memory), AtMost(100.0)),
     ];
