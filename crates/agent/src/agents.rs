@@ -1,12 +1,13 @@
 //! The agents of a session, ready to work.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use gatehook_engine::Executor;
 
 use crate::approval::StandingRules;
 use crate::model::Model;
-use crate::tools::Tool;
+use crate::tools::{Shelf, Tool};
 
 /// Somebody who asks a model and calls tools.
 pub struct Agent {
@@ -20,6 +21,8 @@ pub struct Agent {
     pub model: Arc<Model>,
     /// What its model may call.
     pub tools: Vec<Arc<dyn Tool>>,
+    /// More of that, which comes and goes; what has the name of one before it is left out.
+    pub shelves: Vec<Arc<dyn Shelf>>,
     /// Whom it may give a task.
     pub sub_agents: Vec<Arc<str>>,
     /// Whom it may hand the conversation to.
@@ -58,6 +61,20 @@ impl Agents {
     /// All of them, the one that begins first.
     pub fn all(&self) -> impl Iterator<Item = &Arc<Agent>> {
         std::iter::once(&self.root).chain(&self.others)
+    }
+}
+
+impl Agent {
+    /// All that its model may call now, each name once.
+    pub fn all_tools(&self) -> Vec<Arc<dyn Tool>> {
+        let mut all = self.tools.clone();
+        let mut names: BTreeSet<Arc<str>> = all.iter().map(|tool| tool.spec().tool.name.clone()).collect();
+        for tool in self.shelves.iter().flat_map(|shelf| shelf.tools()) {
+            if names.insert(tool.spec().tool.name.clone()) {
+                all.push(tool);
+            }
+        }
+        all
     }
 }
 

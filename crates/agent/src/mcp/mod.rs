@@ -22,7 +22,7 @@ pub use server::Host;
 use self::server::Server;
 use self::tool::RemoteTool;
 use crate::team::{AgentDefinition, Tools, Toolset};
-use crate::tools::Tool;
+use crate::tools::{Shelf, Tool};
 
 /// The servers of a session. Dropped, all of them end.
 #[derive(Clone)]
@@ -44,6 +44,11 @@ impl Servers {
     /// Cancel safe.
     pub async fn ready(&self) {
         join_all(self.0.iter().map(Server::ready)).await;
+    }
+
+    /// The same for one agent, as its session asks for it.
+    pub fn shelf(&self, agent: &AgentDefinition) -> Arc<dyn Shelf> {
+        Arc::new(OfAgent { servers: self.clone(), agent: agent.clone() })
     }
 
     /// What an agent may call of them now. Servers may change their tools while they run: ask again for each question
@@ -79,6 +84,18 @@ impl Servers {
     /// clone is dropped.
     pub async fn close(&self) {
         join_all(self.0.iter().map(|server| server.close())).await;
+    }
+}
+
+/// What one agent may call of all servers.
+struct OfAgent {
+    servers: Servers,
+    agent: AgentDefinition,
+}
+
+impl Shelf for OfAgent {
+    fn tools(&self) -> Vec<Arc<dyn Tool>> {
+        self.servers.tools(&self.agent)
     }
 }
 

@@ -32,8 +32,8 @@ struct Outcome {
 }
 
 /// A tool that is there.
-enum Found<'a> {
-    Tool(&'a Arc<dyn Tool>),
+enum Found {
+    Tool(Arc<dyn Tool>),
     Managed(Managed),
 }
 
@@ -105,9 +105,9 @@ impl Session {
         self.finish(&id, worked, siblings).await
     }
 
-    fn found(&self, name: &str) -> Option<Found<'_>> {
-        let managed = || self.managed(name).map(Found::Managed);
-        self.cast.tool(name).map(Found::Tool).or_else(managed)
+    fn found(&self, name: &str) -> Option<Found> {
+        // A server's tool must not stand in the place of the session's own.
+        self.managed(name).map(Found::Managed).or_else(|| self.cast.tool(name).map(Found::Tool))
     }
 
     fn unknown(&self, name: &str) -> String {
@@ -160,7 +160,7 @@ impl Session {
 
     async fn work(
         &self,
-        found: Found<'_>,
+        found: Found,
         known: Known,
         id: &Arc<str>,
         input: Arc<Map<String, Value>>,

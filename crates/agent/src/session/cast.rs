@@ -37,13 +37,13 @@ impl Cast {
     }
 
     /// The tool of this name.
-    pub(super) fn tool(&self, name: &str) -> Option<&Arc<dyn Tool>> {
-        self.agent.tools.iter().find(|tool| &*tool.spec().tool.name == name)
+    pub(super) fn tool(&self, name: &str) -> Option<Arc<dyn Tool>> {
+        self.agent.all_tools().into_iter().find(|tool| &*tool.spec().tool.name == name)
     }
 
     /// What its own tools are.
     pub(super) fn specs(&self) -> impl Iterator<Item = ToolSpec> {
-        self.agent.tools.iter().map(|tool| tool.spec().clone())
+        self.agent.all_tools().into_iter().map(|tool| tool.spec().clone())
     }
 }
 

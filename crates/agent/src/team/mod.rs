@@ -18,6 +18,7 @@ use std::sync::Arc;
 
 use gatehook_engine::HooksConfig;
 use gatehook_engine::definition::Origin;
+use gatehook_engine::events::Profile;
 use gatehook_engine::schema;
 use serde_json::{Value, json};
 
@@ -72,6 +73,8 @@ pub struct AgentDefinition {
     pub compaction_threshold: Option<f64>,
     /// The model that writes summaries; `None` is its own.
     pub compaction_model: Option<Arc<str>>,
+    /// The contract of its file: under docker-agent's its tools are called as that program calls them.
+    pub profile: Profile,
     /// Where it is defined.
     pub origin: Origin,
     /// As it is written, for its owner.
@@ -221,6 +224,7 @@ impl AgentDefinition {
             compacts: true,
             compaction_threshold: None,
             compaction_model: None,
+            profile: Profile::Native,
             origin: Origin::default(),
             written: Arc::default(),
         }

@@ -9,7 +9,7 @@ use gatehook_engine::config::{
     read_hooks,
 };
 use gatehook_engine::definition::{Origin, Source};
-use gatehook_engine::events::Event;
+use gatehook_engine::events::{Event, Profile};
 use gatehook_engine::{HookDefinition, HookGroup, HooksConfig};
 
 use super::fields::{AGENT, AGENTS, COMMAND, FILE, PERMISSIONS};
@@ -225,6 +225,7 @@ impl Reader<'_, '_> {
             compacts: section.bool("session_compaction").unwrap_or(true),
             compaction_threshold: threshold(section),
             compaction_model: self.model(section, "compaction_model"),
+            profile: if self.is_docker_agents { Profile::DockerAgent } else { Profile::Native },
             origin: Origin { agent: Some(name.clone()), ..origin(section, self.options) },
             written: Arc::new(written),
             name,

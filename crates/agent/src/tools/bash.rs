@@ -1,6 +1,7 @@
 //! `bash`: a shell line, in a process group of its own, within a sandbox where the system has one.
 
 mod excerpt;
+mod guarded;
 #[cfg(test)]
 mod tests;
 
@@ -15,6 +16,7 @@ use serde_json::json;
 use tokio::time::Instant;
 
 use self::excerpt::{Excerpt, Pieces};
+use self::guarded::Guarded;
 use super::arguments::{self, Count};
 use super::builtin::{Sandboxing, spec};
 use super::workspace::{Refused, Tried};
@@ -93,6 +95,8 @@ impl Bash {
         let limit = Duration::from_secs(given.timeout.map_or(TIMEOUT, |count| count.0));
         let command = command(&given, limit, call.scene)?;
         let starter = self.starter(call.scene).await?;
+        let workspace = Arc::clone(&call.scene.workspace);
+        let guarded = aside(move || Guarded::look(&workspace)).await?;
         let (mut excerpt, mut pieces) = (Excerpt::default(), Pieces::default());
         let mut output = |bytes: &[u8]| {
             excerpt.add(bytes);
@@ -104,9 +108,10 @@ impl Bash {
         if let Some(piece) = pieces.last() {
             (call.output)(&piece);
         }
+        let restored = aside(move || guarded.restore()).await?;
         let end =
             ran.map_err(|error| Refused::new(ToolErrorKind::Other, format!("it could not be started: {error}")))?;
-        Ok(told(excerpt, end, limit))
+        Ok(put_back(told(excerpt, end, limit), &restored))
     }
 
     /// What starts the processes of `scene`.
@@ -155,6 +160,23 @@ impl Tool for Bash {
     fn call<'a>(&'a self, call: Calling<'a>) -> Working<'a> {
         Box::pin(async move { self.run(call).await.unwrap_or_else(ToolOutput::from) })
     }
+}
+
+/// Does work that blocks on a thread that may.
+async fn aside<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Tried<T> {
+    let failed = |error| Refused::new(ToolErrorKind::Other, format!("a thread has failed: {error}"));
+    tokio::task::spawn_blocking(work).await.map_err(failed)
+}
+
+/// Says which of the guard's files were put back.
+fn put_back(mut output: ToolOutput, restored: &[PathBuf]) -> ToolOutput {
+    if !restored.is_empty() {
+        let paths: Vec<String> = restored.iter().map(|path| path.display().to_string()).collect();
+        let note = format!("(not for tools to change, and put back: {})", paths.join(", "));
+        output.text = format!("{}\n{note}", output.text.trim_end());
+        output.error.get_or_insert(ToolErrorKind::Permission);
+    }
+    output
 }
 
 fn command(given: &Arguments, limit: Duration, scene: &Scene) -> Tried<Command> {

@@ -7,6 +7,7 @@ mod arguments;
 mod aside;
 mod bash;
 mod builtin;
+mod called;
 mod changes;
 mod content;
 mod edit;
@@ -34,6 +35,7 @@ use tokio_util::sync::CancellationToken;
 use crate::approval;
 
 pub use self::builtin::{Sandboxing, ToolSettings, builtin_tools, toolset, toolsets};
+pub use self::called::{as_docker_agent, name_in_docker_agent};
 
 /// What a model is told of a tool, and what the agent knows of it.
 #[derive(Debug, Clone, PartialEq)]
@@ -168,6 +170,12 @@ impl ToolOutput {
 
 /// A call at work. Dropped, it leaves nothing behind.
 pub type Working<'a> = Pin<Box<dyn Future<Output = ToolOutput> + Send + 'a>>;
+
+/// Tools that come and go while a session lasts.
+pub trait Shelf: Send + Sync {
+    /// Those that are there now. It is asked often, and must not wait.
+    fn tools(&self) -> Vec<Arc<dyn Tool>>;
+}
 
 /// Something that a model may call.
 pub trait Tool: Send + Sync {

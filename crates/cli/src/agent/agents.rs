@@ -5,12 +5,15 @@ use std::sync::Arc;
 
 use gatehook_agent::agents::{Agent, Agents};
 use gatehook_agent::approval::{Rule, StandingRules};
+use gatehook_agent::mcp::Servers;
 use gatehook_agent::model::Model;
 use gatehook_agent::team::{AgentDefinition, ROOT, Team, Tools};
-use gatehook_agent::tools::{Sandboxing, Tool, ToolSettings, builtin_tools, toolset};
+use gatehook_agent::tools::{
+    Sandboxing, Tool, ToolSettings, as_docker_agent, builtin_tools, name_in_docker_agent, toolset,
+};
 use gatehook_engine::client::Reach;
 use gatehook_engine::{HookDefinition, HookGroup};
-use gatehook_events::Event;
+use gatehook_events::{Event, Profile};
 
 use super::remembered;
 use crate::args::AgentArgs;
@@ -28,6 +31,7 @@ pub(super) struct Making<'a> {
     pub(super) policy: &'a Policy,
     pub(super) env: &'a BTreeMap<String, String>,
     pub(super) team: &'a Team,
+    pub(super) servers: &'a Servers,
 }
 
 impl Making<'_> {
@@ -71,6 +75,7 @@ impl Making<'_> {
             instruction: if instruction.is_empty() { INSTRUCTION.into() } else { instruction.clone() },
             model: Arc::new(model),
             tools: of_toolsets(definition, tools),
+            shelves: if self.servers.is_empty() { Vec::new() } else { vec![self.servers.shelf(definition)] },
             sub_agents: definition.sub_agents.clone(),
             handoffs: definition.handoffs.clone(),
             executor: self.policy.executor_of(&own, self.env, &BTreeMap::new())?,
@@ -126,20 +131,21 @@ fn own_hooks() -> Vec<HookGroup> {
 
 /// The tools that an agent is given; all of them where its file does not say.
 fn of_toolsets(definition: &AgentDefinition, tools: &[Arc<dyn Tool>]) -> Vec<Arc<dyn Tool>> {
-    let Some(sets) = &definition.toolsets else {
-        let is_given = |tool: &&Arc<dyn Tool>| !definition.read_only || tool.spec().tool.read_only;
-        return tools.iter().filter(is_given).cloned().collect();
-    };
+    let is_docker_agents = definition.profile == Profile::DockerAgent;
     let is_given = |tool: &&Arc<dyn Tool>| {
         let known = &tool.spec().tool;
+        let theirs = name_in_docker_agent(&known.name).filter(|_| is_docker_agents);
+        let Some(sets) = &definition.toolsets else { return known.read_only || !definition.read_only };
         sets.iter().any(|set| match &set.tools {
             Tools::Builtin(name) => {
                 let is_in = toolset(name).is_some_and(|tools| tools.contains(&&*known.name));
-                let is_named = set.only.is_empty() || set.only.iter().any(|only| **only == *known.name);
+                let names = |only: &String| **only == *known.name || theirs == Some(only);
+                let is_named = set.only.is_empty() || set.only.iter().any(names);
                 is_in && is_named && (known.read_only || !(set.read_only || definition.read_only))
             }
             Tools::Server(_) => false,
         })
     };
-    tools.iter().filter(is_given).cloned().collect()
+    let given = tools.iter().filter(is_given).cloned();
+    if is_docker_agents { given.map(as_docker_agent).collect() } else { given.collect() }
 }

@@ -8,13 +8,14 @@ mod kept;
 mod leading;
 pub(crate) mod remembered;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use gatehook_agent::approval::SafetyMode;
-use gatehook_agent::report::Watches;
+use gatehook_agent::mcp::{Host, ServerDefinition, Servers};
+use gatehook_agent::report::{Report, Watches};
 use gatehook_agent::session::{Beginning, Person, Session, Setup};
-use gatehook_agent::team::Team;
+use gatehook_agent::team::{Team, Tools};
 use gatehook_agent::tools::Scene;
 use gatehook_events::Input;
 use gatehook_events::journal::{Forgets, Journal};
@@ -41,6 +42,7 @@ pub(crate) struct Ready {
     setup: Setup,
     beginning: Beginning,
     recording: Recording,
+    servers: Servers,
 }
 
 /// Who looks on, and who is asked.
@@ -56,9 +58,15 @@ pub(crate) fn ready(args: &AgentArgs, audience: Audience, printer: &mut Printer)
     list::waiting(&policy).into_iter().for_each(|note| printer.note(&note));
     let recording = Recording::of_agent(policy.traces(), &env);
     let team = policy.team()?;
-    let agents = Making { args, policy: &policy, env: &env, team: &team }.agents()?;
+    let workspace: Arc<Path> = std::env::current_dir()?.canonicalize()?.into();
+    let notices = {
+        let watcher = audience.watcher.clone();
+        Arc::new(move |text: String| watcher.report(Report::Notice { level: "warning", text: text.into() }))
+    };
+    let host = Host { workspace: workspace.clone(), env: Arc::new(env.clone()), notices };
+    let servers = Servers::new(&used(&team), &host);
+    let agents = Making { args, policy: &policy, env: &env, team: &team, servers: &servers }.agents()?;
     let user = ["USER", "LOGNAME"].iter().find_map(|name| env.get(*name)).map(String::as_str).map(str::to_owned);
-    let workspace = std::env::current_dir()?.canonicalize()?;
     let beginning = kept::beginning(args, &env, &workspace)?;
     let journal: Arc<dyn Journal> = match sessions::path(&env) {
         Some(path) => Arc::new(Sessions::new(path)),
@@ -67,12 +75,7 @@ pub(crate) fn ready(args: &AgentArgs, audience: Audience, printer: &mut Printer)
             Arc::new(Forgets)
         }
     };
-    let scene = Scene {
-        session_id: "".into(),
-        workspace: workspace.into(),
-        allowed: folders(args, &team)?,
-        env: Arc::new(env),
-    };
+    let scene = Scene { session_id: "".into(), workspace, allowed: folders(args, &team)?, env: Arc::new(env) };
     let setup = Setup {
         agents,
         scene,
@@ -85,7 +88,18 @@ pub(crate) fn ready(args: &AgentArgs, audience: Audience, printer: &mut Printer)
         about: Arc::new(Input { user: user.map(Into::into), ..Input::default() }),
         compact_at: team.defaults.compaction_threshold.unwrap_or(COMPACT_AT),
     };
-    Ok(Ready { setup, beginning, recording })
+    Ok(Ready { setup, beginning, recording, servers })
+}
+
+/// The servers that an agent may call.
+fn used(team: &Team) -> Vec<ServerDefinition> {
+    let is_used = |server: &&ServerDefinition| {
+        team.agents.iter().any(|agent| match &agent.toolsets {
+            Some(sets) => sets.iter().any(|set| set.tools == Tools::Server(server.name.clone())),
+            None => true,
+        })
+    };
+    team.servers.iter().filter(is_used).cloned().collect()
 }
 
 impl Ready {
@@ -112,8 +126,14 @@ impl Ready {
     }
 
     async fn begun(&self, beginning: Beginning) -> Result<Session, Failure> {
+        self.servers.ready().await;
         let session = Session::new(self.setup.clone(), beginning).await;
         session.map_err(|error| Failure::new(Exit::System, format!("the session cannot be kept: {error}"), None))
+    }
+
+    /// Ends what the session was served by.
+    pub(crate) async fn close(&self) {
+        self.servers.close().await;
     }
 
     /// Writes what still waits to be remembered.

@@ -35,6 +35,7 @@ pub(crate) async fn serve(
     let session = serving.session;
     let last = (session.conversation().turn() > 0).then(|| session.id().clone());
     session.end("prompt_input_exit").await;
+    ready.close().await;
     Ok(last)
 }
 

@@ -24,6 +24,7 @@ pub(crate) fn run(args: &RunArgs, printer: &mut Printer) -> Result<Exit, Failure
         let mut session = ready.session().await?;
         let done = session.prompt(&prompt, cancel).await;
         session.end(if done.reason == Reason::Error { "error" } else { "other" }).await;
+        ready.close().await;
         Ok::<_, Failure>(done)
     })?;
     ready.finish(printer);

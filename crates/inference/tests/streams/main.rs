@@ -6,6 +6,7 @@ mod client;
 mod cost;
 mod endings;
 mod frames;
+mod notes;
 mod recorded;
 mod texts;
 

@@ -185,3 +185,15 @@ async fn a_sandbox_is_that_of_the_workspace_that_is_worked_in() {
         assert_eq!(output.error, None, "{}", output.text);
     }
 }
+
+#[tokio::test]
+async fn the_guards_own_files_are_put_back() {
+    let stage = Stage::new();
+    std::fs::write(stage.scene.workspace.join("gatehook.yaml"), "hooks: {}").unwrap();
+    let command = "p=gate; echo 'hooks: false' > ${p}hook.yaml; echo '{}' > ${p}hook.json; echo done";
+    let (kind, text) = stage.refused("bash", line(command)).await;
+    assert_eq!(kind, ToolErrorKind::Permission);
+    assert_eq!(text, "done\n(not for tools to change, and put back: gatehook.json, gatehook.yaml)");
+    assert_eq!(std::fs::read_to_string(stage.scene.workspace.join("gatehook.yaml")).unwrap(), "hooks: {}");
+    assert!(!stage.scene.workspace.join("gatehook.json").exists());
+}

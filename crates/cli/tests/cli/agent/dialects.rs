@@ -48,7 +48,7 @@ fn systems() -> Vec<System> {
             file: "home/.ollm/hooks/all.json",
             text: |events| {
                 let hook = |event: &&str| {
-                    let args = [format!("{SH}"), event.to_string()];
+                    let args = [SH.to_owned(), event.to_string()];
                     (event.to_string(), json!([{"id": *event, "name": *event, "command": "sh", "args": args}]))
                 };
                 let hooks: serde_json::Map<_, _> = events.iter().map(hook).collect();

@@ -3,5 +3,6 @@
 mod dialects;
 mod driven;
 mod long;
+mod mcp;
 mod order;
 mod verdicts;
