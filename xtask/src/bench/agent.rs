@@ -46,12 +46,14 @@ pub(crate) fn run(options: &Options) -> Outcome<Report> {
         late.push(mean(&session.turns, TURNS - AROUND));
         memory.push(session.memory);
     }
+    let rounds = late.iter().copied().zip(early.iter().copied()).collect();
     let rows = vec![
         Row {
             what: "from the start of `gatehook run` to its question at the model's server".to_owned(),
             value: median(starts),
             unit: "ms",
             against: None,
+            rounds: Vec::new(),
             bound: AtMost(30.0),
         },
         Row {
@@ -59,6 +61,7 @@ pub(crate) fn run(options: &Options) -> Outcome<Report> {
             value: median(late),
             unit: "ms",
             against: Some((format!("turn {AROUND}"), median(early))),
+            rounds,
             bound: AtMost(1.5),
         },
         Row::memory(&format!("the most memory of a session of {TURNS} turns"), median(memory), AtMost(100.0)),
