@@ -10,6 +10,7 @@ use crate::model::Model;
 use crate::tools::{Shelf, Tool};
 
 /// Somebody who asks a model and calls tools.
+#[derive(Clone)]
 pub struct Agent {
     /// Its name.
     pub name: Arc<str>,
@@ -33,6 +34,14 @@ pub struct Agent {
     pub rules: StandingRules,
     /// How many times its model is asked before the person is; `None` is without end.
     pub max_iterations: Option<u64>,
+}
+
+impl Agent {
+    /// The same with another model.
+    #[must_use]
+    pub fn with_model(&self, model: Model) -> Self {
+        Self { model: Arc::new(model.of_agent(&self.name)), ..self.clone() }
+    }
 }
 
 /// All agents that there are, of which one begins.

@@ -14,6 +14,7 @@ mod exit;
 mod failure;
 mod logging;
 mod models;
+mod owned;
 mod places;
 mod policy;
 mod print;

@@ -6,6 +6,8 @@ use std::path::{Path, PathBuf};
 use gatehook_engine::config::Format;
 use gatehook_engine::definition::Source;
 
+use crate::owned::by_others;
+
 /// A file, and who answers for it.
 #[derive(Debug, Clone)]
 pub(crate) struct Place {
@@ -21,6 +23,8 @@ pub(crate) struct Place {
     pub(crate) is_installed: bool,
     /// Somebody named it, instead of having it found.
     pub(crate) is_named: bool,
+    /// The number of the account whose alone it must be.
+    pub(crate) owner: Option<u32>,
 }
 
 impl Place {
@@ -35,6 +39,7 @@ impl Place {
             folder: None,
             is_installed: false,
             is_named: true,
+            owner: None,
         }
     }
 
@@ -111,6 +116,8 @@ const FILE_NAMES: &[&str] = &["gatehook.yaml", "gatehook.yml", "gatehook.json", 
 const ENDINGS: &[&str] = &["yaml", "yml", "json", "toml"];
 /// The administrator's folder.
 const MANAGED: &str = "/etc/gatehook";
+/// The administrator.
+const ROOT: u32 = 0;
 /// Files of a folder. One more is read as the folder itself, which says what is wrong.
 const MAX_FILES: usize = 512;
 
@@ -160,10 +167,13 @@ impl Row {
     }
 
     /// The files that are there, and whatever stands in the place of one: a link that leads nowhere is no missing guard.
+    /// A folder from which others could take files away stands for itself.
     fn places(&self, base: &Path) -> Vec<Place> {
         let folder = base.join(self.folder);
+        let owner = (self.source == Source::Managed).then_some(ROOT);
         let is_there = |path: &PathBuf| path.symlink_metadata().is_ok();
         let (files, part) = match self.what {
+            _ if owner.is_some_and(|owner| by_others(&folder, owner).is_some()) => (vec![folder], None),
             What::First(names) => {
                 let file = names.iter().map(|name| folder.join(name)).find(is_there);
                 (file.into_iter().collect(), None)
@@ -184,7 +194,16 @@ impl Row {
                 _ => None,
             };
             let is_installed = self.source == Source::Extension && self.base == Base::Ollm;
-            Place { source: self.source, path, dialect: self.dialect, part, folder, is_installed, is_named: false }
+            Place {
+                source: self.source,
+                path,
+                dialect: self.dialect,
+                part,
+                folder,
+                is_installed,
+                is_named: false,
+                owner,
+            }
         };
         files.into_iter().map(place).collect()
     }
@@ -284,6 +303,8 @@ pub(crate) fn home(env: &BTreeMap<String, String>, variable: &str, below: &str) 
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::PermissionsExt as _;
+
     use super::*;
 
     fn names(places: &[Place], folder: &Path) -> Vec<String> {
@@ -297,8 +318,8 @@ mod tests {
         for name in ["hooks.d/20.json", "hooks.d/10.toml", "hooks.d/readme.txt", "gatehook.toml", "other.yaml"] {
             std::fs::write(folder.path().join(name), "").unwrap();
         }
-        let managed = PLACES.iter().filter(|row| row.base == Base::Managed);
-        let found: Vec<Place> = managed.flat_map(|row| row.places(folder.path())).collect();
+        let users = PLACES.iter().filter(|row| row.base == Base::Config);
+        let found: Vec<Place> = users.flat_map(|row| row.places(folder.path())).collect();
         assert_eq!(names(&found, folder.path()), ["gatehook.toml", "hooks.d/10.toml", "hooks.d/20.json"]);
     }
 
@@ -307,10 +328,25 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         std::os::unix::fs::symlink("gatehook.yaml", folder.path().join("gatehook.yaml")).unwrap();
         std::os::unix::fs::symlink("nowhere", folder.path().join("hooks.d")).unwrap();
-        let managed = PLACES.iter().filter(|row| row.base == Base::Managed);
-        let found: Vec<Place> = managed.flat_map(|row| row.places(folder.path())).collect();
+        let users = PLACES.iter().filter(|row| row.base == Base::Config);
+        let found: Vec<Place> = users.flat_map(|row| row.places(folder.path())).collect();
         assert_eq!(names(&found, folder.path()), ["gatehook.yaml", "hooks.d"]);
         assert!(found.iter().all(|place| not_a_file(&place.path).unwrap().contains("leads nowhere")));
+    }
+
+    #[test]
+    fn the_administrators_folder_stands_for_itself_where_others_could_take_files_from_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let (base, drop_ins) = (folder.path().join("conf"), folder.path().join("conf/hooks.d"));
+        std::fs::create_dir_all(&drop_ins).unwrap();
+        std::fs::set_permissions(&drop_ins, std::fs::Permissions::from_mode(0o777)).unwrap();
+        std::fs::write(drop_ins.join("10.yaml"), "").unwrap();
+        let managed = || PLACES.iter().filter(|row| row.base == Base::Managed);
+        let found: Vec<Place> = managed().flat_map(|row| row.places(&base)).collect();
+        // Where the tests are not root's, neither is the folder above.
+        assert!(names(&found, &base).contains(&"hooks.d".to_owned()), "{found:?}");
+        assert!(found.iter().all(|place| place.owner == Some(0)));
+        assert!(managed().all(|row| row.places(&folder.path().join("none")).is_empty()));
     }
 
     #[test]

@@ -20,6 +20,7 @@ use gatehook_gateway::config::Config;
 use gatehook_gateway::settings::{self, Settings};
 
 use crate::models::{self, AgentModels};
+use crate::owned::{Other, by_others};
 use crate::places::{Place, not_a_file, usual_places};
 use crate::trust;
 use crate::variables::{self, VariablesError};
@@ -248,6 +249,9 @@ impl<'a> Reading<'a> {
 
     /// A file's content, where it is one. What somebody named may also be a pipe.
     fn open(place: &Place) -> Result<Document, ConfigError> {
+        if let Some(other) = place.owner.and_then(|owner| by_others(&place.path, owner)) {
+            return Err(refuse_others(place, &other));
+        }
         let may_be_a_pipe = place.is_named && place.dialect.is_none();
         if let Some(why) = not_a_file(&place.path).filter(|_| !may_be_a_pipe) {
             let problem = Diagnostic::new(DiagnosticKind::Unreadable, "", why);
@@ -371,6 +375,17 @@ impl Said {
     }
 }
 
+/// What others could have written is not the administrator's word.
+fn refuse_others(place: &Place, Other { path, why }: &Other) -> ConfigError {
+    let what = if *path == place.path { String::new() } else { format!("{}: ", path.display()) };
+    let problem = Diagnostic::new(DiagnosticKind::WritableByOthers, "", format!("{what}{why}"));
+    let path = path.display();
+    let problem = problem.help(format!(
+        "look through it, then `chown root {path}` and `chmod go-w {path}`: what is managed must be root's alone"
+    ));
+    ConfigError::one(&place.path.display().to_string(), "", problem)
+}
+
 /// A file without a byte is one that was cut off, by a full disk or a broken copy: it must not open what it guarded.
 fn refuse_empty(document: &Document) -> Result<(), ConfigError> {
     if !document.text.trim().is_empty() {
@@ -413,13 +428,18 @@ impl Policy {
         Ok(Team::of(self.said.teams.iter().cloned())?)
     }
 
-    /// The models that agents can be given. A file that needs an approval does not say where one is: what is said to a model
-    /// would go there, with a key.
+    /// The models that agents can be given.
     pub(crate) fn models<'e>(&self, env: &'e BTreeMap<String, String>) -> AgentModels<'e> {
+        AgentModels::new(self.known_models(env), env)
+    }
+
+    /// What files say of models. A file that needs an approval does not say where one is: what is said to a model would go
+    /// there, with a key.
+    pub(crate) fn known_models(&self, env: &BTreeMap<String, String>) -> Vec<ModelConfig> {
         let said = self.said.teams.iter().filter(|team| !team.origin.source.needs_approval());
         let defined = said.filter(|_| !self.said.keeps_models()).flat_map(|team| &team.models);
         let defined = defined.map(|definition| models::defined(definition, env));
-        AgentModels::new(defined.chain(self.said.models().iter().cloned()).collect(), env)
+        defined.chain(self.said.models().iter().cloned()).collect()
     }
 
     /// Hooks of single agents.
@@ -555,6 +575,8 @@ fn handler_env(env: &BTreeMap<String, String>) -> std::io::Result<HandlerEnv> {
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::MetadataExt as _;
+
     use gatehook_events::{Event, Input};
     use tokio_util::sync::CancellationToken;
 
@@ -591,6 +613,28 @@ mod tests {
             (["{max_concurrent_hooks: 5, locked: [max_concurrent_hooks]}", &said(9), &said(2), &said(7)], 5),
         ] {
             assert_eq!(count(&policy(texts).unwrap()), Some(expected), "{texts:?}");
+        }
+    }
+
+    #[test]
+    fn a_managed_file_that_others_could_have_written_stops_everything() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(file.path(), "hooks: {}").unwrap();
+        let me = file.path().metadata().unwrap().uid();
+        let error = |owner| {
+            let place = Place { source: Source::Managed, owner: Some(owner), ..Place::named(file.path()) };
+            let env = BTreeMap::new();
+            let (profile, places) = (Profile::Native, vec![place]);
+            let reading = Reading { env: &env, profile, places, project: None, environment: false, agents: false };
+            reading.policy().err().map(|error| match error {
+                PolicyError::Unusable { files, .. } => files[0].to_string(),
+                error => panic!("{error}"),
+            })
+        };
+        assert_eq!(error(me), None);
+        let (said, path) = (error(me + 1).unwrap(), file.path().display().to_string());
+        for word in [&path, "it belongs to user", "[writable_by_others]", &format!("chown root {path}")] {
+            assert!(said.contains(word), "{word}: {said}");
         }
     }
 

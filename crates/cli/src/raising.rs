@@ -25,10 +25,13 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// The event of a name, the dialect's own or the native one.
 pub(crate) fn event(name: &str, profile: Profile) -> Result<Event, Failure> {
     let native = Event::from_name(name).filter(|event| !event.is_lane());
-    Event::from_name_in(profile, name).or(native).ok_or_else(|| {
-        let known = Event::all().filter_map(|event| event.name_in(profile)).chain(Event::all().map(Event::name));
-        Failure::usage(format!("there is no event `{name}`"), gatehook_engine::config::did_you_mean(name, known))
-    })
+    Event::from_name_in(profile, name).or(native).ok_or_else(|| no_event(name, profile))
+}
+
+/// There is no event of this name.
+pub(crate) fn no_event(name: &str, profile: Profile) -> Failure {
+    let known = Event::all().filter_map(|event| event.name_in(profile)).chain(Event::all().map(Event::name));
+    Failure::usage(format!("there is no event `{name}`"), gatehook_engine::config::did_you_mean(name, known))
 }
 
 /// The caller's input, or a sample, with the caller's changes.

@@ -1,17 +1,16 @@
 //! What `setup` hooks leave to later hooks of their project: variables, in one file of the user's.
 //!
-//! A hook appends `KEY=value` to the file that `GATEHOOK_ENV_FILE` names. Who may write variables may not weaken a guard
-//! by them: they hold for hooks of the source that wrote them and of weaker ones, and none of them says which program runs.
+//! A hook appends `KEY=value` to the file that `GATEHOOK_ENV_FILE` names; the engine's [`env_file`] reads it. Who may
+//! write variables may not weaken a guard by them: they hold for hooks of the source that wrote them and of weaker ones.
 
 use std::collections::BTreeMap;
 use std::io::{self, Read as _};
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
-use gatehook_engine::HookDefinition;
 use gatehook_engine::definition::{SOURCES, Source};
-use gatehook_engine::text;
 use gatehook_engine::trust::atomic::{self, Lock};
+use gatehook_engine::{HookDefinition, env_file, text};
 use serde::{Deserialize, Serialize};
 
 use crate::places::home;
@@ -21,44 +20,11 @@ type Env = BTreeMap<String, String>;
 /// Variables by which a hook knows where to write.
 pub(crate) const ENV_FILE: &[&str] = &["GATEHOOK_ENV_FILE", "OLLAMA_ENV_FILE"];
 
-/// Bytes that hooks may write, and variables that they may leave.
-const MAX_WRITTEN: u64 = 64 << 10;
-const MAX_COUNT: usize = 256;
 /// Bytes of the file that keeps them.
 const MAX_FILE: u64 = 16 << 20;
 /// Its format.
 const VERSION: u32 = 1;
 
-/// Names that a setup hook cannot set, because they say which program runs, what it loads, or what hooks are in force.
-const REFUSED: &[&str] = &[
-    "PATH",
-    "PWD",
-    "HOME",
-    "SHELL",
-    "IFS",
-    "ENV",
-    "BASH_ENV",
-    "SHELLOPTS",
-    "BASHOPTS",
-    "PS4",
-    "CDPATH",
-    "PERL5OPT",
-    "PERL5LIB",
-    "RUBYOPT",
-    "RUBYLIB",
-    "NODE_OPTIONS",
-    "NODE_PATH",
-    "JAVA_TOOL_OPTIONS",
-    "_JAVA_OPTIONS",
-    "VIRTUAL_ENV",
-    "GCONV_PATH",
-    "TMPDIR",
-];
-/// The same for all names that begin so.
-const REFUSED_PREFIXES: &[&str] =
-    &["LD_", "DYLD_", "GATEHOOK_", "OLLAMA_", "PYTHON", "GIT_", "BASH_FUNC_", "XDG_", "LC_"];
-/// The same for all that end so: hooks are found below them.
-const REFUSED_ENDING: &str = "_PROJECT_DIR";
 /// Parts of names whose values are not shown.
 const SECRET_PARTS: &[&str] = &["KEY", "TOKEN", "SECRET", "PASS", "CREDENTIAL", "AUTH"];
 
@@ -236,12 +202,9 @@ impl EnvFile {
         }
         let mut bytes = Vec::new();
         let file = std::fs::File::open(&self.0).map_err(|error| wrong(error.to_string()))?;
-        file.take(MAX_WRITTEN + 1).read_to_end(&mut bytes).map_err(|error| wrong(error.to_string()))?;
-        if bytes.len() as u64 > MAX_WRITTEN {
-            return Err(wrong(format!("it is larger than {MAX_WRITTEN} bytes")));
-        }
-        parse(&String::from_utf8(bytes).map_err(|_| wrong("it is not UTF-8".to_owned()))?)
-            .map_err(VariablesError::Written)
+        let bound = env_file::MAX_BYTES as u64 + 1;
+        file.take(bound).read_to_end(&mut bytes).map_err(|error| wrong(error.to_string()))?;
+        env_file::read(&bytes).map_err(VariablesError::Written)
     }
 }
 
@@ -252,76 +215,11 @@ impl Drop for EnvFile {
     }
 }
 
-/// Lines of `KEY=value`; the last of one name stands. Empty lines and those with `#` first say nothing, a leading
-/// `export` neither, and quotes around a whole value are taken off. Nothing is expanded. Problems do not repeat values.
-pub(crate) fn parse(text: &str) -> Result<BTreeMap<String, String>, Vec<String>> {
-    let (mut variables, mut problems) = (BTreeMap::new(), Vec::new());
-    for (number, line) in text.lines().enumerate() {
-        let line = line.trim_start();
-        if line.is_empty() || line.starts_with('#') {
-            continue;
-        }
-        match variable(line.strip_prefix("export ").unwrap_or(line)) {
-            Ok((name, value)) => drop(variables.insert(name.to_owned(), value.to_owned())),
-            Err(problem) => problems.push(format!("line {}: {problem}", number + 1)),
-        }
-    }
-    if variables.len() > MAX_COUNT {
-        problems.push(format!("there are more than {MAX_COUNT} variables"));
-    }
-    if problems.is_empty() { Ok(variables) } else { Err(problems) }
-}
-
-fn variable(line: &str) -> Result<(&str, &str), String> {
-    let (name, value) = line.split_once('=').ok_or("it has no `=`")?;
-    let name = name.trim();
-    let is_name = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
-        && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
-    if !is_name {
-        return Err("what stands before `=` is no name of a variable".to_owned());
-    }
-    let begins = REFUSED_PREFIXES.iter().any(|prefix| name.starts_with(prefix));
-    if begins || REFUSED.contains(&name) || name.ends_with(REFUSED_ENDING) {
-        return Err(format!("`{name}` is not for hooks to set: it says which programs run, or which hooks do"));
-    }
-    if value.contains('\0') {
-        return Err(format!("the value of `{name}` has a NUL"));
-    }
-    let value = value.trim_end();
-    let quoted = ['"', '\''].iter().find_map(|quote| value.strip_prefix(*quote)?.strip_suffix(*quote));
-    Ok((name, quoted.unwrap_or(value)))
-}
-
 #[cfg(test)]
 mod tests {
     use gatehook_engine::definition::Origin;
-    use proptest::prelude::*;
 
     use super::*;
-
-    #[test]
-    fn lines_are_variables_as_a_shell_would_write_them() {
-        let text = "A=1\n\n# B=2\nexport C='x y'\n D=\"z\" \nE=a=b\nF=\nG='\nA=3\nH=$A\r\n";
-        let expected = [("A", "3"), ("C", "x y"), ("D", "z"), ("E", "a=b"), ("F", ""), ("G", "'"), ("H", "$A")];
-        let expected = expected.map(|(name, value)| (name.to_owned(), value.to_owned()));
-        assert_eq!(parse(text).unwrap(), expected.into());
-    }
-
-    #[test]
-    fn what_would_change_which_programs_run_is_refused_with_its_line_and_without_its_value() {
-        for name in ["PATH", "LD_PRELOAD", "PYTHONPATH", "BASH_ENV", "GATEHOOK_CONFIG", "CLAUDE_PROJECT_DIR", "GIT_DIR"]
-        {
-            let problems = parse(&format!("A=1\n{name}=hunter2")).unwrap_err();
-            assert!(
-                problems.len() == 1 && problems[0].starts_with("line 2: ") && problems[0].contains(name),
-                "{problems:?}"
-            );
-            assert!(!problems[0].contains("hunter2"));
-        }
-        for line in ["hunter2", "=hunter2", "1A=hunter2", "A B=hunter2", "A-B=hunter2", "A=hunter2\0"] {
-            assert!(!parse(line).unwrap_err()[0].contains("hunter2"), "{line:?}");
-        }
-    }
 
     #[test]
     fn variables_hold_for_hooks_of_their_source_and_weaker_ones_and_replace_nothing() {
@@ -351,20 +249,11 @@ mod tests {
 
     #[test]
     fn a_value_that_may_be_a_secret_is_not_shown() {
-        let variables = parse("API_KEY=hunter2\ndb_password=hunter2\nREGION=eu").unwrap();
+        let variables = env_file::read(b"API_KEY=hunter2\ndb_password=hunter2\nREGION=eu").unwrap();
         let variables = Variables::new(Source::User, variables);
         assert_eq!(
             variables.shown(),
             [("API_KEY", "…"), ("db_password", "…"), ("REGION", "eu")].map(|(n, v)| (n, v.to_owned())).into()
         );
-    }
-
-    proptest! {
-        #[test]
-        fn any_text_is_variables_or_says_why_not(text in "([A-Z_]{0,3}[=' \"#\n\0]?[a-z=]{0,3}){0,20}") {
-            if let Err(problems) = parse(&text) {
-                prop_assert!(!problems.is_empty());
-            }
-        }
     }
 }

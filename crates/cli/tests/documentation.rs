@@ -7,6 +7,9 @@
 #[allow(dead_code, reason = "only the tables are documented")]
 mod environment;
 
+#[path = "../src/owned.rs"]
+mod owned;
+
 #[path = "../src/places.rs"]
 #[allow(dead_code, unused_imports, reason = "only the table is documented")]
 mod places;

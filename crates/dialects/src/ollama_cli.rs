@@ -237,7 +237,9 @@ fn facts(event: Event, input: &Input) -> serde_json::Result<Map<String, Value>> 
     }
     let mut facts: Map<String, Value> = input.extra.clone().into_iter().collect();
     for (key, fact) in rows(event) {
-        if let Some(value) = path::get(&known, fact).filter(|_| !facts.contains_key(*key)) {
+        // What a caller gave for arguments and is none stays; of everything else the fact goes before it.
+        let is_given = |_: &&Value| *fact == "tool_input" && facts.contains_key(*key);
+        if let Some(value) = path::get(&known, fact).filter(|value| !is_given(value)) {
             facts.insert((*key).to_owned(), value.clone());
         }
     }
@@ -250,7 +252,10 @@ fn facts(event: Event, input: &Input) -> serde_json::Result<Map<String, Value>> 
         }
     }
     if is_tool_event(event) {
-        path::fill(&mut facts, input.tool_input.as_deref().unwrap_or(&Map::new()));
+        let mut arguments = input.tool_input.as_deref().cloned().unwrap_or_default();
+        // None of them passes for a fact that nobody knows.
+        arguments.retain(|name, _| rows(event).all(|(key, _)| key != name));
+        path::fill(&mut facts, &arguments);
     }
     Ok(facts)
 }

@@ -5,6 +5,7 @@
 //! `{"continue": bool, "systemMessage", "data", "error"}`, which its program reads, is understood too.
 
 use gatehook_events::dialect::{Occasion, PayloadError, Printed, Said};
+use gatehook_events::input::{FIELDS, Scope};
 use gatehook_events::{
     Block, Dialect, Event, FailureKind, HookSpecificOutput, Input, Message, Output, PermissionDecision, Profile,
 };
@@ -85,11 +86,11 @@ pub fn places(event: Event) -> impl Iterator<Item = (&'static str, &'static str)
     rows(event).iter().copied()
 }
 
-/// What callers may say of the session on any event.
+/// What callers may say of the session on any event, and what hooks are told of it on those that are not documented.
 const SESSION: &[Row] = &[ID, USER, STARTED];
 
 fn rows(event: Event) -> &'static [Row] {
-    CONTEXTS.iter().find(|(of, _)| *of == event).map_or(&[], |(_, rows)| rows)
+    CONTEXTS.iter().find(|(of, _)| *of == event).map_or(SESSION, |(_, rows)| rows)
 }
 
 #[derive(Serialize)]
@@ -128,7 +129,12 @@ impl Dialect for Ollm {
                 path::set(&mut context, place, value.clone());
             }
         }
-        path::fill(&mut context, &input.extra.clone().into_iter().collect());
+        // A place of the contract is its fact's, whatever a caller calls so.
+        let mut extra: Map<String, Value> = input.extra.clone().into_iter().collect();
+        for (place, _) in rows(event).iter().chain(SESSION) {
+            path::take(&mut extra, place);
+        }
+        path::fill(&mut context, &extra);
         let version = |hook: &str| if hook.is_empty() { DEFAULT_VERSION.to_owned() } else { hook.to_owned() };
         let version = hook.map(|hook| version(hook.version));
         serde_json::to_vec(&Payload {
@@ -186,8 +192,9 @@ impl Dialect for Ollm {
             }
         }
         settle(event, &mut known);
-        // What stands there under the name of a field that is known already would be written twice.
-        context.retain(|key, _| !known.contains_key(key));
+        // What stands there under the name of a field that is known already, or always will be, would be written twice.
+        let always = FIELDS.iter().filter(|field| matches!(field.scope, Scope::Always)).map(|field| field.name);
+        context.retain(|key, _| !known.contains_key(key) && !always.clone().any(|name| name == key));
         let mut input = Input::read(known)?;
         input.extra.extend(context);
         Ok((event, input))

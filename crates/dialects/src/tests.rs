@@ -152,6 +152,19 @@ proptest! {
     }
 
     #[test]
+    fn what_was_written_says_the_same_when_it_was_read(given in any_json(), event in any_event()) {
+        for dialect in all() {
+            let Ok((event, mut input)) = dialect.read_payload(Some(event), given.clone()) else { continue };
+            for known in [&mut input.session_id, &mut input.cwd, &mut input.timestamp] {
+                known.get_or_insert_with(|| "2026-01-16T10:05:30Z".into());
+            }
+            let written = payload(&*dialect, event, &input);
+            let (_, input) = dialect.read_payload(Some(event), written.clone()).unwrap();
+            prop_assert_eq!(payload(&*dialect, event, &input), written, "{:?} {:?}", dialect, event);
+        }
+    }
+
+    #[test]
     fn what_a_caller_adds_is_told_on(extra in prop::collection::btree_map("x_[a-z]{1,4}", any_json(), 0..4)) {
         let extra: Map<String, Value> = extra.into_iter().collect();
         let flat = json!({"hook": "Notification", "data": extra});

@@ -8,7 +8,7 @@
 //! - [`handler`]: what runs a hook; [`registry`]: which handlers and builtins there are; [`streaming`]: how a streamed
 //!   answer is held for them.
 //! - [`process`]: processes of a host's own. [`client`]: requests of a host's own.
-//! - [`trust`]: which hooks of a project may run.
+//! - [`trust`]: which hooks of a project may run; [`env_file`]: what its `setup` hooks leave to later ones.
 //!
 //! It knows no HTTP server, no agent and no foreign dialect by name.
 
@@ -20,6 +20,7 @@ pub mod config;
 mod content;
 pub mod definition;
 mod dispatch;
+pub mod env_file;
 mod event_class;
 pub mod executor;
 pub mod find;

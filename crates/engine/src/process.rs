@@ -2,7 +2,7 @@
 //! within a sandbox where that is wanted, and nothing of it left behind.
 
 pub use crate::definition::Sandbox;
-pub use crate::handlers::command::job::{End, NoSandbox, Starter};
 pub use crate::handlers::command::environment::inherited;
+pub use crate::handlers::command::job::{End, NoSandbox, Starter};
 pub use crate::handlers::command::{adopt_orphans, end_leftovers};
 pub use crate::handlers::worker::living::{Living, Pipes};

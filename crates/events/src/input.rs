@@ -356,6 +356,8 @@ impl Field {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     #[test]
@@ -369,5 +371,13 @@ mod tests {
         let text = r#"{"session_id":"s","messages":[{"role":"user","content":"hi"}],"of_its_own":1}"#;
         let input: Input = serde_json::from_str(text).unwrap();
         assert_eq!(serde_json::to_string(&input).unwrap(), text);
+    }
+    proptest! {
+        #[test]
+        fn a_number_keeps_its_last_digit(number in any::<f64>().prop_filter("JSON", |number| number.is_finite())) {
+            let text = format!(r#"{{"of_its_own":{}}}"#, serde_json::to_string(&number).unwrap());
+            let input: Input = serde_json::from_str(&text).unwrap();
+            prop_assert_eq!(serde_json::to_string(&input).unwrap(), text);
+        }
     }
 }

@@ -5,7 +5,8 @@
 //! - [`input`]: what a hook is told. [`message`]: the chat inside of it. [`segment`]: part of a streamed answer.
 //! - [`dialect`]: how a foreign contract spells all of it. [`sample`]: an input for any event, to try hooks with.
 //! - [`output`]: what a hook may answer. [`verdict`]: what all hooks of one event decided together.
-//! - [`trace`]: what is remembered of it. [`journal`]: a session as it is kept. [`fold`]: its messages.
+//! - [`trace`]: what is remembered of it; [`replay`]: how that is read, to be raised once more. [`journal`]: a session as
+//!   it is kept. [`fold`]: its messages.
 //!
 //! No IO, no async runtime, no dependency but serde: everything else in the workspace stands on this crate.
 //! A new event is a row in [`catalogue`], a new payload field a row in [`input`].
@@ -18,6 +19,7 @@ pub mod journal;
 pub mod message;
 pub mod output;
 pub mod profile;
+pub mod replay;
 pub mod sample;
 pub mod segment;
 pub mod trace;

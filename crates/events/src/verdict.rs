@@ -42,6 +42,10 @@ pub enum Verb {
 }
 
 impl Verb {
+    /// From the mildest to the strictest.
+    pub const ALL: [Verb; 6] =
+        [Verb::Allow, Verb::Modify, Verb::Ask, Verb::ModifyUnsupported, Verb::Unavailable, Verb::Deny];
+
     /// As in `modify_unsupported`.
     pub fn name(self) -> &'static str {
         match self {
@@ -52,6 +56,18 @@ impl Verb {
             Verb::Unavailable => "unavailable",
             Verb::Deny => "deny",
         }
+    }
+
+    /// The verb of this name.
+    ///
+    /// ```
+    /// use gatehook_events::Verb;
+    ///
+    /// assert_eq!(Verb::from_name("modify_unsupported"), Some(Verb::ModifyUnsupported));
+    /// assert_eq!(Verb::from_name("Deny"), None);
+    /// ```
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|verb| verb.name() == name)
     }
 }
 

@@ -48,6 +48,8 @@ pub mod settings;
 pub use config::Config;
 pub use gateway::{Gateway, Handle, StartError};
 pub use keys::KeyError;
+#[cfg(fuzzing)]
+pub use models::wire;
 pub use models::{Habits, ModelConfig, ModelPlace, Models, PROVIDERS, Prices, Target};
 pub use reload::Watch;
 pub use upstream::UpstreamError;

@@ -177,6 +177,34 @@ fn the_statistics_count_runs_failures_blocks_and_times() {
 }
 
 #[test]
+fn the_statistics_of_a_time_leave_out_what_is_older_wherever_it_lies() {
+    let Place { _folder, path } = place();
+    let now = SystemTime::now();
+    let run = |event, hours: u64, hook: &str| {
+        let time = now - Duration::from_secs(3600 * hours);
+        Trace {
+            time,
+            ..trace(event, "s", vec![outcome(hook, OutcomeKind::Ok, 1), outcome("last", OutcomeKind::Ok, 1)])
+        }
+    };
+    write(
+        &path,
+        vec![
+            run(Event::Stop, 9, "a"),
+            run(Event::Stop, 1, "b"),
+            run(Event::PreToolUse, 9, "c"),
+            run(Event::PreToolUse, 1, "d"),
+            run(Event::Stop, 9, "e"),
+            run(Event::Stop, 1, "b"),
+        ],
+    );
+    let since = Some(now - Duration::from_secs(3600 * 2));
+    let stats = reader(&path).stats(since).unwrap();
+    let hooks: Vec<_> = stats.iter().map(|it| (&*it.event, &*it.hook, it.runs)).collect();
+    assert_eq!(hooks, [("pre_tool_use", "d", 1), ("pre_tool_use", "last", 1), ("stop", "b", 2), ("stop", "last", 2)]);
+}
+
+#[test]
 fn the_file_and_its_folders_are_their_owners_alone() {
     let Place { _folder, path } = place();
     write(&path, vec![trace(Event::Stop, "s", vec![])]);

@@ -1,7 +1,7 @@
 //! The question to the model, and what hooks make of it.
 
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use gatehook_engine::events::{Entry, Event, Journal, JournalError, Message};
 use serde_json::json;
@@ -176,5 +176,10 @@ impl Says for Telling<'_> {
                 Err(error) => said.lost = Some(error),
             }
         })
+    }
+
+    fn waits(&self, why: &ModelError, pause: Duration) {
+        let text = format!("{why}; asked again in {} s", pause.as_secs());
+        self.watcher.report(Report::Notice { level: "info", text: text.into() });
     }
 }

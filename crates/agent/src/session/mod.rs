@@ -36,6 +36,7 @@ use self::context::Contexts;
 use crate::agents::Agents;
 use crate::approval::{Rules, SafetyMode};
 use crate::conversation::Conversation;
+use crate::model::Model;
 use crate::report::{Report, Watches};
 use crate::tools::Scene;
 
@@ -179,6 +180,14 @@ impl Session {
         self.cast_as(agent);
         self.tell_session();
         Ok(true)
+    }
+
+    /// Lets another model go on with the conversation, for as long as this agent is at work.
+    pub async fn set_model(&mut self, model: Model) -> Result<(), JournalError> {
+        self.keep(vec![Entry::Model { model: model.id().clone() }]).await?;
+        self.cast_as(Arc::new(self.cast.agent.with_model(model)));
+        self.tell_session();
+        Ok(())
     }
 
     /// Forgets the last prompt and what followed, in the conversation alone. Says what was asked.

@@ -13,18 +13,21 @@ use std::sync::Arc;
 
 use gatehook_agent::approval::SafetyMode;
 use gatehook_agent::mcp::{Host, ServerDefinition, Servers};
+use gatehook_agent::model::Model;
 use gatehook_agent::report::{Report, Watches};
 use gatehook_agent::session::{Beginning, Person, Session, Setup};
 use gatehook_agent::team::{Team, Tools};
 use gatehook_agent::tools::Scene;
 use gatehook_events::Input;
 use gatehook_events::journal::{Forgets, Journal};
+use gatehook_gateway::ModelConfig;
 use gatehook_store::Sessions;
 
 use crate::args::AgentArgs;
 use crate::commands::list;
 use crate::exit::Exit;
 use crate::failure::Failure;
+use crate::models::AgentModels;
 use crate::policy::{self, Reading};
 use crate::print::Printer;
 use crate::recording::Recording;
@@ -43,6 +46,8 @@ pub(crate) struct Ready {
     beginning: Beginning,
     recording: Recording,
     servers: Servers,
+    /// What files say of models.
+    models: Vec<ModelConfig>,
 }
 
 /// Who looks on, and who is asked.
@@ -66,6 +71,7 @@ pub(crate) fn ready(args: &AgentArgs, audience: Audience, printer: &mut Printer)
     let host = Host { workspace: workspace.clone(), env: Arc::new(env.clone()), notices };
     let servers = Servers::new(&used(&team), &host);
     let agents = Making { args, policy: &policy, env: &env, team: &team, servers: &servers }.agents()?;
+    let models = policy.known_models(&env);
     let user = ["USER", "LOGNAME"].iter().find_map(|name| env.get(*name)).map(String::as_str).map(str::to_owned);
     let beginning = kept::beginning(args, &env, &workspace)?;
     let journal: Arc<dyn Journal> = match sessions::path(&env) {
@@ -88,7 +94,7 @@ pub(crate) fn ready(args: &AgentArgs, audience: Audience, printer: &mut Printer)
         about: Arc::new(Input { user: user.map(Into::into), ..Input::default() }),
         compact_at: team.defaults.compaction_threshold.unwrap_or(COMPACT_AT),
     };
-    Ok(Ready { setup, beginning, recording, servers })
+    Ok(Ready { setup, beginning, recording, servers, models })
 }
 
 /// The servers that an agent may call.
@@ -111,6 +117,16 @@ impl Ready {
     /// What the session is made of.
     pub(crate) fn setup(&self) -> &Setup {
         &self.setup
+    }
+
+    /// The models that files name.
+    pub(crate) fn models(&self) -> impl Iterator<Item = &str> {
+        self.models.iter().map(|model| &*model.name).filter(|name| !name.contains('*'))
+    }
+
+    /// The model of a name as in `ollama/llama3`.
+    pub(crate) fn model(&self, name: &str) -> Result<Model, Failure> {
+        AgentModels::new(self.models.clone(), &self.setup.scene.env).named(name)
     }
 
     /// A session of which nothing has been said.

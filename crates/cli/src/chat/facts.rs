@@ -21,7 +21,7 @@ pub(crate) fn facts(ready: &Ready, env: &BTreeMap<String, String>, workspace: &P
     Facts {
         hooks: setup.agents.root().executor.hooks().map(|hook| line(&hook)).collect(),
         agents: agents(setup),
-        models: Vec::new(),
+        models: ready.models().map(|name| Choice { name: name.to_owned(), about: String::new() }).collect(),
         sessions: kept(env, workspace),
         mode: String::new(),
         rules_file: rules.map(|path| path.display().to_string()),

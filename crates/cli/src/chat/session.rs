@@ -72,9 +72,13 @@ impl Serving<'_> {
                 Ok(false) => self.notice("error", format!("there is no agent `{name}`")),
                 Err(error) => self.unkept(&error),
             },
-            Command::Model(name) => {
-                self.notice("error", format!("`{name}`: a session keeps its model; begin with --model"))
-            }
+            Command::Model(name) => match self.ready.model(&name) {
+                Ok(model) => {
+                    let kept = self.session.set_model(model).await;
+                    kept.unwrap_or_else(|error| self.unkept(&error));
+                }
+                Err(failure) => self.notice("error", failure.to_string()),
+            },
             Command::Mode(name) => self.mode(&name).await,
             Command::Interrupt => {}
             Command::Quit => self.leaves = true,

@@ -5,8 +5,9 @@ use std::io::{BufReader, Read};
 use std::path::Path;
 
 use gatehook_engine::Executor;
+use gatehook_events::Profile;
+use gatehook_events::replay::{self, Answer, Fault, Record, RecordError};
 use gatehook_events::trace::Traces;
-use gatehook_events::{Event, Input, Profile, Verb, Verdict};
 use serde_json::{Deserializer, Value, json};
 use tokio_util::sync::CancellationToken;
 
@@ -18,32 +19,10 @@ use crate::failure::Failure;
 use crate::policy::Reading;
 use crate::print::Printer;
 use crate::raising;
-use crate::sample::SampleError;
 use crate::table::Table;
 
 /// The most that is read of a file, in bytes.
 const MAX_FILE: u64 = 256 << 20;
-
-/// The verbs, from the mildest to the strictest.
-const VERBS: [Verb; 6] = [Verb::Allow, Verb::Modify, Verb::Ask, Verb::ModifyUnsupported, Verb::Unavailable, Verb::Deny];
-
-/// One recorded event.
-struct Record {
-    /// As in `trace 12` or `record 3`.
-    name: String,
-    event: Event,
-    input: Input,
-    then: Option<Answer>,
-    /// Its input is what the hooks saw then.
-    is_whole: bool,
-}
-
-/// What a verdict came to.
-#[derive(Debug, Clone, PartialEq, Eq)]
-struct Answer {
-    verb: Verb,
-    rewritten: Vec<String>,
-}
 
 /// What became of one event.
 struct Replayed {
@@ -75,7 +54,7 @@ pub(crate) fn run(args: &ReplayArgs, env: &BTreeMap<String, String>, printer: &m
     let replayed = raising::raise(&executor, async |cancel| {
         let mut replayed = Vec::new();
         for record in records {
-            replayed.push(replay(&executor, record, cancel).await);
+            replayed.push(again(&executor, record, cancel).await);
         }
         replayed
     });
@@ -86,35 +65,18 @@ pub(crate) fn run(args: &ReplayArgs, env: &BTreeMap<String, String>, printer: &m
 }
 
 /// Nothing of it is recorded, and observers are not shown it: it happened before.
-async fn replay(executor: &Executor, record: Record, cancel: &CancellationToken) -> Replayed {
+async fn again(executor: &Executor, record: Record, cancel: &CancellationToken) -> Replayed {
     let decides = |hook: &gatehook_engine::Selected<'_>| !hook.definition.observer;
     let verdict = executor.dispatch_some(record.event, &record.input, cancel, &|_| Ok(()), &decides).await;
     let now = Answer::of(&verdict);
     Replayed { record, now, message: verdict.message }
 }
 
-impl Answer {
-    fn of(verdict: &Verdict) -> Self {
-        Self { verb: verdict.verb, rewritten: verdict.rewritten.names().into_iter().map(str::to_owned).collect() }
-    }
-
-    /// From `{"verb": …, "rewritten": […]}`, or the verb alone.
-    fn read(value: &Value) -> Option<Self> {
-        let verb = value.as_str().or_else(|| value.get("verb")?.as_str())?;
-        let verb = VERBS.into_iter().find(|known| known.name() == verb)?;
-        let rewritten = value.get("rewritten").and_then(Value::as_array).into_iter().flatten();
-        Some(Self { verb, rewritten: rewritten.filter_map(Value::as_str).map(str::to_owned).collect() })
-    }
-
-    fn shown(&self) -> String {
-        match self.rewritten.as_slice() {
-            [] => self.verb.name().to_owned(),
-            rewritten => format!("{} ({})", self.verb.name(), rewritten.join(", ")),
-        }
-    }
-
-    fn json(&self) -> Value {
-        json!({"verb": self.verb.name(), "rewritten": self.rewritten})
+/// A verdict for people.
+fn shown(answer: &Answer) -> String {
+    match answer.rewritten.as_slice() {
+        [] => answer.verb.name().to_owned(),
+        rewritten => format!("{} ({})", answer.verb.name(), rewritten.join(", ")),
     }
 }
 
@@ -150,7 +112,8 @@ fn of_traces(args: &ReplayArgs, env: &BTreeMap<String, String>) -> Result<Vec<Re
     let memory = trace::open(&MemoryArgs { config: args.config.clone(), json: args.json }, env)?;
     let record = |id: &i64| {
         let found = memory.as_ref().map(|memory| memory.trace(*id)).transpose()?.flatten();
-        read(&trace::json(&found.ok_or_else(|| trace::missing(*id))?), format!("trace {id}"))
+        let found = trace::json(&found.ok_or_else(|| trace::missing(*id))?);
+        Record::read(&found, format!("trace {id}")).map_err(refused)
     };
     args.trace.iter().map(record).collect()
 }
@@ -168,38 +131,18 @@ fn of_file(path: &Path) -> Result<Vec<Record>, Failure> {
     } else {
         Box::new(std::fs::File::open(path).map_err(|error| unreadable(error.to_string()))?)
     };
-    let mut records = Vec::new();
-    for value in Deserializer::from_reader(BufReader::new(opened.take(MAX_FILE))).into_iter::<Value>() {
-        let values = match value.map_err(|error| unreadable(error.to_string()))? {
-            Value::Array(values) => values,
-            value => vec![value],
-        };
-        for value in &values {
-            let name = match value.get("id").and_then(Value::as_i64) {
-                Some(id) => format!("trace {id}"),
-                None => format!("record {}", records.len() + 1),
-            };
-            records.push(read(value, name)?);
-        }
-    }
-    Ok(records)
+    let values = Deserializer::from_reader(BufReader::new(opened.take(MAX_FILE))).into_iter();
+    replay::read(values).map_err(|error| match error {
+        RecordError::Text(cause) => unreadable(cause),
+        error => refused(error),
+    })
 }
 
-fn read(value: &Value, name: String) -> Result<Record, Failure> {
-    let event = value.get("event").and_then(Value::as_str);
-    let event = event.ok_or_else(|| Failure::usage(format!("{name} has no `event`"), None))?;
-    let event = raising::event(event, Profile::Native)?;
-    let input = match value.get("input") {
-        None => serde_json::Map::new(),
-        Some(Value::Object(input)) => input.clone(),
-        Some(_) => return Err(Failure::usage(format!("the input of {name} is no object"), None)),
-    };
-    let input =
-        Input::read(input).map_err(|error| Failure::usage(format!("{name}: {}", SampleError::Field(error)), None));
-    let is_cut = value.get("cut").and_then(Value::as_bool).unwrap_or(false);
-    let has_lost = value.get("secrets").and_then(Value::as_u64).unwrap_or(0) > 0;
-    let then = value.get("verdict").and_then(Answer::read);
-    Ok(Record { event, input: input?, then, is_whole: !is_cut && !has_lost, name })
+fn refused(error: RecordError) -> Failure {
+    match &error {
+        RecordError::Record(_, Fault::UnknownEvent(event)) => raising::no_event(event, Profile::Native),
+        error => Failure::usage(error.to_string(), None),
+    }
 }
 
 /// What changes, and in the end how much does.
@@ -219,18 +162,18 @@ fn show(replayed: &[Replayed], json: bool, printer: &mut Printer) -> Result<(), 
         }));
     }
     let mut table = Table::new(&["RECORD", "EVENT", "THEN", "NOW", "RESULT", "MESSAGE"]);
-    let shown: Vec<&Replayed> = replayed.iter().filter(|it| it.change() != Change::Same).collect();
-    for it in &shown {
+    let changed: Vec<&Replayed> = replayed.iter().filter(|it| it.change() != Change::Same).collect();
+    for it in &changed {
         table.row([
             it.record.name.clone(),
             it.record.event.public_name().to_owned(),
-            it.then().map_or_else(|| "-".to_owned(), Answer::shown),
-            it.now.shown(),
+            it.then().map_or_else(|| "-".to_owned(), shown),
+            shown(&it.now),
             it.change().name().to_owned(),
             it.message.lines().next().unwrap_or_default().to_owned(),
         ]);
     }
-    if !shown.is_empty() {
+    if !changed.is_empty() {
         printer.text(&table)?;
     }
     let mut note = format!("{}: {differ} differ", count(replayed.len(), "event"));

@@ -22,6 +22,19 @@ fn the_list_names_every_hook_and_its_place() {
 }
 
 #[test]
+fn to_look_at_hooks_leaves_nothing_behind() {
+    let home = Home::new();
+    let audit = "{ type: builtin, command: audit_log, args: [audit.jsonl] }";
+    home.file("policy.yaml", &format!("hooks: {{ stop: [{audit}] }}"));
+    for command in ["list", "check"] {
+        assert_eq!(home.run(&["hooks", command, "policy.yaml"]).code, 0);
+        assert!(!home.path().join("audit.jsonl").exists(), "{command}");
+    }
+    assert_eq!(home.run(&["hooks", "test", "stop", "--config", "policy.yaml"]).code, 0);
+    assert!(home.path().join("audit.jsonl").exists());
+}
+
+#[test]
 fn as_json_the_list_says_the_same() {
     let home = Home::new();
     home.file("policy.yaml", POLICY);

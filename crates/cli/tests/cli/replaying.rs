@@ -95,6 +95,8 @@ fn what_is_no_record_is_wrong_usage_and_nothing_runs() {
         ("{\"event\": \"stop\", \"input\": []}", "the input of record 2 is no object"),
         ("{\"event\": \"stop\", \"input\": {\"cwd\": 5}}", "record 2: the input's field `cwd` cannot be read"),
         ("3", "record 2 has no `event`"),
+        ("{\"event\": \"stop\", \"verdict\": \"no\"}", "the verdict of record 2 is none"),
+        ("{\"event\": \"stop\", \"cut\": 1}", "record 2: `cut` or `secrets` cannot be read"),
         (&deep, "cannot be replayed: recursion limit"),
     ] {
         home.file("events.jsonl", &format!("{good}\n{text}\n"));

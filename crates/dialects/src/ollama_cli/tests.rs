@@ -135,6 +135,24 @@ fn a_flat_key_never_hides_one_of_the_envelope() {
 }
 
 #[test]
+fn no_argument_passes_for_a_fact_that_is_not_known() {
+    let arguments = json!({"tool": "Read", "success": true, "result": "fine", "path": "p"});
+    let input = Input { tool_input: arguments.as_object().cloned().map(Into::into), ..Input::default() };
+    let payload = payload(Event::PostToolUse, &input);
+    for fact in ["tool", "success", "result"] {
+        assert_eq!(payload.get(fact), None, "{fact}");
+    }
+    assert_eq!((&payload["path"], &payload["tool_input"]), (&json!("p"), &arguments));
+}
+
+#[test]
+fn no_field_of_a_callers_own_hides_a_fact() {
+    let mut input = Input { tool_name: Some("Bash".into()), ..Input::default() };
+    input.extra.insert("tool".to_owned(), json!("Read"));
+    assert_eq!(payload(Event::PreToolUse, &input)["tool"], "Bash");
+}
+
+#[test]
 fn the_last_messages_are_shown_where_there_is_a_conversation() {
     let messages: Vec<_> = (0..60).map(|number| gatehook_events::Message::new("user", &number.to_string())).collect();
     let input = Input { messages: Some(messages.into()), cwd: Some("/p".into()), ..Input::default() };
@@ -187,4 +205,32 @@ fn the_documented_variables_are_set_as_far_as_they_are_known() {
         ("OLLAMA_SESSION_ID", "s"),
     ];
     assert_eq!(variables, expected.map(|(name, value)| (name, value.to_owned())));
+}
+
+#[test]
+fn what_a_variable_tells_of_an_event_stands_in_the_line_too() {
+    let text = |text: &str| Some(text.into());
+    let input = Input {
+        cwd: text("/p"),
+        session_id: text("s"),
+        model_id: text("llama3"),
+        provider: text("ollama"),
+        env_file: text("/p/env"),
+        ..Input::default()
+    };
+    for event in Event::all().filter(|event| OllamaCli.event_name(*event).is_some()) {
+        let payload = payload(event, &input);
+        for (variable, value) in OllamaCli.environment(&Occasion { event, input: &input, hook: None }) {
+            let told = match variable {
+                "OLLAMA_SESSION_ID" => &payload["session_id"],
+                "OLLAMA_MODEL" => &payload["model"],
+                "OLLAMA_PROVIDER" => &payload["provider"],
+                "OLLAMA_ENV_FILE" => &payload["env_file"],
+                // These are the same for all events.
+                "OLLAMA_PROJECT_DIR" | "OLLAMA_HOOKS_ENABLED" => continue,
+                variable => panic!("{variable} is told commands alone"),
+            };
+            assert_eq!(*told, json!(value), "{variable} {event:?}");
+        }
+    }
 }

@@ -115,6 +115,23 @@ fn a_native_payload_is_read_too() {
 }
 
 #[test]
+fn nothing_that_a_caller_calls_session_hides_the_session() {
+    for event in [Event::PreToolUse, Event::OnError, Event::TurnStart] {
+        for own in [json!("x"), json!({"id": "x", "user": "x", "tab": 1}), json!(null)] {
+            let mut input = Input { session_id: Some("s".into()), ..Input::default() };
+            input.extra.insert("session".to_owned(), own.clone());
+            let line = Ollm.payload(&Occasion { event, input: &input, hook: None }).unwrap();
+            let payload: Value = serde_json::from_slice(&line).unwrap();
+            let session = &payload["context"]["session"];
+            assert_eq!((&session["id"], session.get("user")), (&json!("s"), None), "{event:?} {own}");
+            assert_eq!(session.get("tab"), own.get("tab"), "{event:?} {own}");
+            let (_, read) = Ollm.read_payload(Some(event), payload).unwrap();
+            assert_eq!((read.session_id.as_deref(), read.user), (Some("s"), None), "{event:?} {own}");
+        }
+    }
+}
+
+#[test]
 fn tokens_are_counted_by_any_upstreams_names() {
     for (usage, total) in [
         (json!({"total_tokens": 5}), Some(json!(5))),

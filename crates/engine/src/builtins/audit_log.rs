@@ -2,10 +2,12 @@
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
-use std::path::Path;
-use std::sync::Arc;
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock};
 
 use gatehook_events::{Event, FailureKind, Input};
+use rustix::fs::{Access, access};
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 
@@ -15,7 +17,13 @@ use crate::streaming::Streaming;
 use crate::time;
 
 struct AuditLog {
-    file: Arc<File>,
+    log: Arc<Log>,
+}
+
+/// The file, which the first event opens: to look at a configuration leaves nothing behind.
+struct Log {
+    path: PathBuf,
+    file: OnceLock<File>,
 }
 
 /// One line. Fields that the event does not have are absent.
@@ -45,19 +53,43 @@ pub(super) fn make(arguments: &Arguments<'_>) -> Result<Arc<dyn Handler>, Defini
         ));
     };
     let path = arguments.env.working_dir.join(path);
-    let file = open(&path).map_err(|error| {
+    can_append(&path).map_err(|error| {
         let message = format!("`audit_log` cannot append to {}: {error}", path.display());
         Arguments::wrong(message, "its folder must exist, and the file must be yours to write")
     })?;
-    Ok(Arc::new(AuditLog { file: Arc::new(file) }))
+    Ok(Arc::new(AuditLog { log: Arc::new(Log { path, file: OnceLock::new() }) }))
 }
 
-fn open(path: &Path) -> io::Result<File> {
-    let mut options = OpenOptions::new();
-    options.append(true).create(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    options.open(path)
+/// Whether it could be opened, as far as that is known without it.
+fn can_append(path: &Path) -> io::Result<()> {
+    match path.metadata() {
+        Ok(meta) if meta.is_dir() => Err(io::ErrorKind::IsADirectory.into()),
+        Ok(_) => Ok(access(path, Access::WRITE_OK)?),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            let folder = path.parent().unwrap_or(Path::new("/"));
+            Ok(access(folder.join("."), Access::WRITE_OK | Access::EXEC_OK)?)
+        }
+        Err(error) => Err(error),
+    }
+}
+
+impl Log {
+    /// One write, so that lines of several processes do not mix.
+    fn append(&self, line: &[u8]) -> io::Result<()> {
+        let written = self.file()?.write(line)?;
+        match written == line.len() {
+            true => Ok(()),
+            false => Err(io::Error::new(io::ErrorKind::WriteZero, "a line was cut short")),
+        }
+    }
+
+    fn file(&self) -> io::Result<&File> {
+        if let Some(file) = self.file.get() {
+            return Ok(file);
+        }
+        let file = OpenOptions::new().append(true).create(true).mode(0o600).open(&self.path)?;
+        Ok(self.file.get_or_init(|| file))
+    }
 }
 
 impl Handler for AuditLog {
@@ -70,18 +102,12 @@ impl Handler for AuditLog {
             let failed = |error: io::Error| {
                 HandlerError::new(FailureKind::HandlerError, format!("the audit log cannot be written: {error}"))
             };
-            let (event, input, file) = (call.event, call.input.clone(), self.file.clone());
-            let written = tokio::task::spawn_blocking(move || append(&file, &line(event, &input)?)).await;
+            let (event, input, log) = (call.event, call.input.clone(), self.log.clone());
+            let written = tokio::task::spawn_blocking(move || log.append(&line(event, &input)?)).await;
             written.map_err(|_| failed(io::Error::other("it panicked")))?.map_err(failed)?;
             Ok(Reply::Direct(None))
         })
     }
-}
-
-/// One write, so that lines of several processes do not mix.
-fn append(mut file: &File, line: &[u8]) -> io::Result<()> {
-    let written = file.write(line)?;
-    if written == line.len() { Ok(()) } else { Err(io::Error::new(io::ErrorKind::WriteZero, "a line was cut short")) }
 }
 
 fn line(event: Event, input: &Input) -> io::Result<Vec<u8>> {

@@ -128,6 +128,8 @@ fn bad_arguments_are_errors_at_load() {
         ("block_patterns", vec!["ok", "["]),
         ("audit_log", vec![]),
         ("audit_log", vec!["/does/not/exist/audit.jsonl"]),
+        ("audit_log", vec!["/"]),
+        ("audit_log", vec!["/etc/passwd/audit.jsonl"]),
         ("redact_secrets", vec!["what"]),
         ("add_date", vec!["what"]),
         ("add_git_diff", vec!["half"]),
@@ -263,6 +265,20 @@ fn builtins_that_scan_hold_of_a_stream_what_can_still_become_a_match() {
         let held = if settled.is_some() { crate::Held::Scan } else { crate::Held::Buffer };
         assert_eq!(hooks[0].policy().text, held, "{name}");
     }
+}
+
+#[tokio::test]
+async fn an_audit_log_is_begun_with_the_first_event_and_where_it_cannot_be_the_hook_fails() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("logs/audit.jsonl");
+    std::fs::create_dir(path.parent().unwrap()).unwrap();
+    let executor = executor(Event::PreInference, "audit_log", &[path.to_str().unwrap()]).unwrap();
+    assert!(!path.exists(), "nothing has happened yet");
+    let ask = async || executor.dispatch(Event::PreInference, &Input::default(), &CancellationToken::new()).await;
+    std::fs::remove_dir(path.parent().unwrap()).unwrap();
+    assert!(!ask().await.allowed);
+    std::fs::create_dir(path.parent().unwrap()).unwrap();
+    assert!(ask().await.allowed && path.exists());
 }
 
 #[test]

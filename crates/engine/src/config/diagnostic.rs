@@ -29,6 +29,8 @@ macro_rules! kinds {
 kinds! {
     /// The file cannot be read.
     Unreadable = "unreadable";
+    /// Others could have written it than those whose word it is.
+    WritableByOthers = "writable_by_others";
     /// The text is not UTF-8.
     NotUtf8 = "not_utf8";
     /// A bound on size, depth or number of values.

@@ -85,8 +85,8 @@ pub use document::{Document, Format, Key, MAX_BYTES, MAX_DEPTH, MAX_NODES, Node,
 pub use duration::age;
 pub use hooks::{Defaults, ReadOptions, read_hooks};
 pub use import::{IMPORT, Import};
-pub use reference::{expanded, header_map};
 pub use ollama::{OLLAMA_VARIABLES, Variable, ollama_env};
+pub use reference::{expanded, header_map};
 pub use section::{Context, Field, Section, Shape, words};
 pub use suggest::did_you_mean;
 pub use traces::TraceSettings;

@@ -1,7 +1,8 @@
 //! Whether a hook that came with a project may run: only with exactly the content that its owner approved.
 //!
 //! - [`content`]: what a hook is, its definition and every file of the project that it names, and the hash over both.
-//! - [`store`]: the owner's approvals, in one file; [`ollm`]: those of OLLM's own file.
+//! - [`store`]: the owner's approvals, in one file; [`ollm`]: those of OLLM's own file; [`kept`]: how both are read and
+//!   written.
 //! - [`judge`] says of each hook whether it is in force and if not why; [`Judgement::in_force`] gives those that are, each
 //!   under a [`Seal`] that is looked at before every run: a file that changes later takes its hook out of force.
 //!
@@ -36,6 +37,7 @@ mod collect;
 pub mod content;
 mod imports;
 mod judgement;
+pub mod kept;
 pub mod ollm;
 mod project;
 mod seal;

@@ -4,16 +4,10 @@
 //! An approval there is of a file by its bytes, or of a command by its words. It counts here where that is all there is
 //! to the hook: the hash of a script says nothing of its arguments, and that of a command nothing of its script.
 
-use std::path::{Path, PathBuf};
-
 use serde_json::{Value, json};
 
-use super::atomic::{self, Lock};
 use super::content::digest;
-use super::store::StoreError;
-
-/// Bytes of the file.
-const MAX_FILE: u64 = 16 << 20;
+use super::kept::{Kept, KeptFile};
 
 /// One approval.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -110,35 +104,16 @@ pub fn command_hash<S: AsRef<str>>(command: &str, args: &[S], source: &str, exte
 }
 
 /// The file.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Store {
-    path: PathBuf,
-}
+pub type Store = KeptFile<Approvals>;
 
-impl Store {
-    /// The store in this file, which need not exist.
-    pub fn new(path: PathBuf) -> Self {
-        Self { path }
+impl Kept for Approvals {
+    const MAX_FILE: u64 = 16 << 20;
+
+    fn parse(bytes: &[u8]) -> Result<Self, String> {
+        Self::parse(bytes)
     }
 
-    /// Where it is.
-    pub fn path(&self) -> &Path {
-        &self.path
-    }
-
-    /// All approvals; none where there is no file.
-    pub fn read(&self) -> Result<Approvals, StoreError> {
-        let bytes = atomic::read(&self.path, MAX_FILE).map_err(|error| StoreError::new(&self.path, "read", error))?;
-        let Some(bytes) = bytes else { return Ok(Approvals::default()) };
-        Approvals::parse(&bytes).map_err(|cause| StoreError::new(&self.path, "read", cause))
-    }
-
-    /// Changes the approvals as they are at this moment. A file that cannot be read stays as it is.
-    pub fn change(&self, change: impl FnOnce(&mut Approvals)) -> Result<(), StoreError> {
-        let unwritable = |error| StoreError::new(&self.path, "written", error);
-        let lock = Lock::take(&self.path).map_err(unwritable)?;
-        let mut approvals = self.read()?;
-        change(&mut approvals);
-        atomic::replace(&self.path, approvals.to_json().as_bytes(), &lock).map_err(unwritable)
+    fn to_json(&self) -> String {
+        self.to_json()
     }
 }

@@ -4,15 +4,14 @@
 //! is replaced as a whole, by one writer at a time. What cannot be read is never written over: then nothing that needs an
 //! approval runs, and the owner moves the file away.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::atomic::{self, Lock};
+pub use super::kept::StoreError;
+use super::kept::{Kept, KeptFile};
 
-/// Bytes of the file.
-const MAX_FILE: u64 = 64 << 20;
 /// The format.
 const VERSION: u32 = 1;
 
@@ -65,43 +64,13 @@ struct File<A> {
     approvals: A,
 }
 
+/// The file.
+pub type Store = KeptFile<Approvals>;
+
 /// The version alone, before anything else is looked at.
 #[derive(Deserialize)]
 struct Versioned {
     version: u32,
-}
-
-/// Why approvals cannot be read or written. The file is as it was.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("the approvals in {path} cannot be {doing}: {cause}", path = path.display())]
-pub struct StoreError {
-    /// The file.
-    pub path: PathBuf,
-    /// `read` or `written`.
-    pub doing: &'static str,
-    /// Why.
-    pub cause: String,
-}
-
-impl StoreError {
-    pub(super) fn new(path: &Path, doing: &'static str, cause: impl ToString) -> Self {
-        Self { path: path.to_owned(), doing, cause: cause.to_string() }
-    }
-
-    /// What its owner can do about it.
-    pub fn help(&self) -> String {
-        let path = self.path.display();
-        match self.doing {
-            "read" if self.cause.contains("others than its owner") => {
-                format!("look through it, then `chmod 600 {path}`")
-            }
-            "read" => format!(
-                "nothing that needs an approval runs until it is repaired or moved away, as in `mv {path} {path}.broken`; \
-                 then approve again by `gatehook hooks trust`"
-            ),
-            _ => "nothing was approved, and what was approved before still is".to_owned(),
-        }
-    }
 }
 
 impl Approvals {
@@ -162,37 +131,14 @@ impl Approvals {
     }
 }
 
-/// The file.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Store {
-    path: PathBuf,
-}
+impl Kept for Approvals {
+    const MAX_FILE: u64 = 64 << 20;
 
-impl Store {
-    /// The store in this file, which need not exist.
-    pub fn new(path: PathBuf) -> Self {
-        Self { path }
+    fn parse(bytes: &[u8]) -> Result<Self, String> {
+        Self::parse(bytes)
     }
 
-    /// Where it is.
-    pub fn path(&self) -> &Path {
-        &self.path
-    }
-
-    /// All approvals; none where there is no file.
-    pub fn read(&self) -> Result<Approvals, StoreError> {
-        let bytes = atomic::read(&self.path, MAX_FILE).map_err(|error| StoreError::new(&self.path, "read", error))?;
-        let Some(bytes) = bytes else { return Ok(Approvals::default()) };
-        Approvals::parse(&bytes).map_err(|cause| StoreError::new(&self.path, "read", cause))
-    }
-
-    /// Changes the approvals as they are at this moment. A file that cannot be read stays as it is.
-    pub fn change<T>(&self, change: impl FnOnce(&mut Approvals) -> T) -> Result<T, StoreError> {
-        let unwritable = |error| StoreError::new(&self.path, "written", error);
-        let lock = Lock::take(&self.path).map_err(unwritable)?;
-        let mut approvals = self.read()?;
-        let changed = change(&mut approvals);
-        atomic::replace(&self.path, approvals.to_json().as_bytes(), &lock).map_err(unwritable)?;
-        Ok(changed)
+    fn to_json(&self) -> String {
+        self.to_json()
     }
 }

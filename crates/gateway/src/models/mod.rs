@@ -269,5 +269,31 @@ fn request(target: &Target<'_>, body: Bytes) -> Request<RequestBody> {
     request
 }
 
+/// A question and its answer on the wire, for fuzz targets.
+#[cfg(fuzzing)]
+pub mod wire {
+    use super::{Bytes, ResponseSchema, TokenUsage, UpstreamKind, Uri, question};
+
+    /// Where a question goes, if it can go anywhere.
+    pub fn url(kind: UpstreamKind, base: &Uri) -> Option<Uri> {
+        question::url(kind, base)
+    }
+
+    /// A question.
+    pub fn body(kind: UpstreamKind, words: [&str; 3], schema: Option<&ResponseSchema>) -> Bytes {
+        let [model, system, user] = words;
+        question::body(kind, model, system, user, schema)
+    }
+
+    /// The text of an answer, and the tokens it took; `None` where it cannot be read.
+    pub fn answer(
+        kind: UpstreamKind,
+        body: Bytes,
+        schema: Option<&ResponseSchema>,
+    ) -> Option<(String, Option<TokenUsage>)> {
+        question::answer(kind, body, schema).ok()
+    }
+}
+
 /// Header names and values.
 type Headers = Vec<(HeaderName, HeaderValue)>;

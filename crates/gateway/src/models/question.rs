@@ -117,11 +117,12 @@ pub(super) fn answer(
     let output = response.choices().first().map(|choice| &choice.output);
     let called = schema.filter(|_| kind == UpstreamKind::Anthropic).and_then(|schema| {
         let name = plain_name(&schema.name);
-        let calls = output?.tool_calls.as_deref()?;
-        calls.iter().find(|call| *call.function.name == name).map(|call| call.function.arguments.clone())
+        let calls = output?.tool_calls.as_deref()?.iter().filter(|call| *call.function.name == name);
+        // Who answers twice has not answered: both together are nothing that can be read.
+        calls.map(|call| call.function.arguments.to_string()).reduce(|first, other| first + &other)
     });
-    let text = called.or_else(|| output?.text.clone());
-    Ok((text.map(|text| text.to_string()).unwrap_or_default(), usage))
+    let text = called.or_else(|| output?.text.as_deref().map(str::to_owned));
+    Ok((text.unwrap_or_default(), usage))
 }
 
 #[cfg(test)]
@@ -200,5 +201,12 @@ mod tests {
             let found = answer(kind, body.to_string().into(), Some(&verdict())).unwrap();
             assert_eq!(found, (deny.to_owned(), usage), "{kind:?}");
         }
+    }
+    #[test]
+    fn an_answer_that_is_given_twice_is_none() {
+        let call = |decision: &str| json!({"type": "tool_use", "id": "t", "name": "a_verdict", "input": {"decision": decision}});
+        let body = json!({"role": "assistant", "content": [call("allow"), call("deny")]});
+        let (text, _) = answer(UpstreamKind::Anthropic, body.to_string().into(), Some(&verdict())).unwrap();
+        assert!(serde_json::from_str::<Value>(&text).is_err(), "{text}");
     }
 }

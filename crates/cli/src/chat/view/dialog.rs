@@ -28,7 +28,7 @@ const EDITS: [(&str, &str); 4] =
 /// What the dialog waits for.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Stage {
-    /// A key of [`choices`].
+    /// A key that answers.
     Choice,
     /// That a rule be remembered.
     Remember,
@@ -242,17 +242,9 @@ fn permission(answer: Answer, remember: Option<Rule>) -> Done {
 /// Why it is asked, what is known of it, and all that it would do.
 fn describe(permission: &Permission, width: u16, theme: Theme, lines: &mut Vec<Line<'static>>) {
     let question = &permission.question;
-    let mut say = |name: &str, text: &str, role: Role| {
-        for line in clean::shown(text).lines() {
-            let spans = [Span::styled(name.to_owned(), theme.of(Role::Dim)), Span::styled(line, theme.of(role))];
-            wrap(&spans, width, Breaks::Words, &Lead::default(), lines);
-        }
-    };
-    if !question.reason.trim().is_empty() {
-        say("a hook asks: ", &question.reason, Role::Warning);
-    }
-    for (name, value) in question.metadata.iter().filter(|(name, value)| *name != "safety_label" && !value.is_empty()) {
-        say(&format!("{}: ", clean::line(name).replace('_', " ")), value, Role::Plain);
+    for line in clean::shown(question.reason.trim()).lines() {
+        let spans = [Span::styled("a hook asks: ", theme.of(Role::Dim)), Span::styled(line, theme.of(Role::Warning))];
+        wrap(&spans, width, Breaks::Words, &Lead::default(), lines);
     }
     let input = &question.tool_input;
     let own = EDITS.iter().find_map(|(old, new)| {
@@ -270,6 +262,12 @@ fn describe(permission: &Permission, width: u16, theme: Theme, lines: &mut Vec<L
     }
     if let Some(diff) = diff {
         diff_lines(&diff, width, theme, lines);
+    }
+    let known = question.metadata.iter().filter(|(name, value)| *name != "safety_label" && !value.is_empty());
+    let known: Vec<_> = known.map(|(name, value)| format!("{}: {}", name.replace('_', " "), value)).collect();
+    if !known.is_empty() {
+        let known = Span::styled(clean::line(&known.join(" · ")).into_owned(), theme.of(Role::Dim));
+        wrap(&[known], width, Breaks::Words, &Lead::default(), lines);
     }
 }
 

@@ -397,6 +397,16 @@ fn every_command_is_understood() {
 }
 
 #[test]
+fn the_page_on_the_terminal_says_what_keys_and_commands_do() {
+    let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/chat.md");
+    let page = std::fs::read_to_string(page).unwrap();
+    let keys = overlay::KEYS.iter().map(|(key, what)| format!("| {key} | {what} |"));
+    for row in keys.chain(slash::SLASHES.iter().map(|slash| format!("| `/{}` | {} |", slash.name, slash.about))) {
+        assert!(page.contains(&row), "docs/chat.md has no row {row}");
+    }
+}
+
+#[test]
 fn files_are_completed() {
     let mut screen = Screen::new(80, 24);
     assert_eq!(screen.write("see @"), [Effect::Files]);

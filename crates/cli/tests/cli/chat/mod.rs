@@ -197,6 +197,18 @@ fn what_was_said_is_there_when_a_session_goes_on() {
 }
 
 #[test]
+fn another_model_goes_on() {
+    let home = home(&[text("unsaid")]);
+    let mut terminal = start(&home);
+    terminal.types("/model llama3\r");
+    terminal.sees("names no provider");
+    terminal.types("/model ollama/llama3\r");
+    terminal.sees("root · ollama/llama3");
+    terminal.types("/mode balanced\r");
+    terminal.sees("ollama/llama3 · root · balanced");
+}
+
+#[test]
 fn escape_sequences_of_a_model_reach_no_terminal() {
     let home = home(&[text("before \u{1b}]0;owned\u{7} \u{1b}[2J\u{1b}[?1049l after")]);
     let mut terminal = start(&home);
