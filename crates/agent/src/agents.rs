@@ -7,6 +7,7 @@ use gatehook_engine::Executor;
 
 use crate::approval::StandingRules;
 use crate::model::Model;
+use crate::team::Skills;
 use crate::tools::{Shelf, Tool};
 
 /// Somebody who asks a model and calls tools.
@@ -28,6 +29,8 @@ pub struct Agent {
     pub sub_agents: Vec<Arc<str>>,
     /// Whom it may hand the conversation to.
     pub handoffs: Vec<Arc<str>>,
+    /// What it may follow, of the skills that there are.
+    pub skills: Skills,
     /// Its hooks.
     pub executor: Executor,
     /// The rules that stand before a session begins.

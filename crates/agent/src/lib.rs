@@ -8,6 +8,7 @@
 //! - [`mcp`]: tools of MCP servers.
 //! - [`model`]: one question to a model, with the hooks of the wire around it.
 //! - [`report`]: what whoever looks on is told.
+//! - [`skills`]: what an agent follows when it is asked to. [`watch`]: what becomes of files meanwhile.
 //! - [`team`]: the agents as files define them.
 //! - [`tools`]: what a model may call.
 
@@ -19,5 +20,7 @@ pub mod mcp;
 pub mod model;
 pub mod report;
 pub mod session;
+pub mod skills;
 pub mod team;
 pub mod tools;
+pub mod watch;

@@ -60,6 +60,8 @@ enum Base {
     DockerAgent,
     /// OLLM's folder of the user: `~/.ollm`.
     Ollm,
+    /// The user's home.
+    Home,
     /// The project's folder; never for `serve`.
     Project,
     /// `OLLAMA_PROJECT_DIR`, else the project's folder; never for `serve`.
@@ -110,6 +112,16 @@ const PLACES: &[Row] = &[
     Row::of("ollm", Source::Extension, Base::Project, ".ollm/extensions", What::Each("manifest.json")),
 ];
 
+/// Where skills lie, each in a folder of its own; in falling order of authority.
+const SKILLS: &[(Source, Base, &str)] = &[
+    (Source::User, Base::Config, "skills"),
+    (Source::User, Base::Home, ".agents/skills"),
+    (Source::User, Base::Home, ".ollama/skills"),
+    (Source::Workspace, Base::Project, ".gatehook/skills"),
+    (Source::Workspace, Base::Project, ".agents/skills"),
+    (Source::Workspace, Base::OllamaProject, ".ollama/skills"),
+];
+
 /// Names that a configuration file may have in its folder.
 const FILE_NAMES: &[&str] = &["gatehook.yaml", "gatehook.yml", "gatehook.json", "gatehook.toml"];
 /// Endings of files that are read.
@@ -130,6 +142,7 @@ pub(crate) fn table() -> impl Iterator<Item = [String; 3]> {
             Base::Config => "~/.config/gatehook",
             Base::DockerAgent => "~/.config/cagent",
             Base::Ollm => "~/.ollm",
+            Base::Home => "~",
             Base::Project | Base::OllamaProject => "PROJECT",
         });
         let folder = folder.trim_end_matches('/');
@@ -275,7 +288,23 @@ fn rows<'a>(
     env: &'a BTreeMap<String, String>,
     project: Option<&'a Path>,
 ) -> impl Iterator<Item = (&'static Row, PathBuf)> + 'a {
-    let folder = move |base| match base {
+    // What needs an approval is looked for where somebody can give one.
+    let rows = PLACES.iter().filter(move |row| project.is_some() || !row.source.needs_approval());
+    rows.filter_map(move |row| Some((row, folder_of(row.base, env, project)?)))
+}
+
+/// The folders of skills, and who answers for each.
+pub(crate) fn skill_folders<'a>(
+    env: &'a BTreeMap<String, String>,
+    project: &'a Path,
+) -> impl Iterator<Item = (Source, PathBuf)> + 'a {
+    let folder = move |base| folder_of(base, env, Some(project));
+    SKILLS.iter().filter_map(move |(source, base, below)| Some((*source, folder(*base)?.join(below))))
+}
+
+/// The folder of a base, where it is known.
+fn folder_of(base: Base, env: &BTreeMap<String, String>, project: Option<&Path>) -> Option<PathBuf> {
+    match base {
         Base::Managed => Some(PathBuf::from(MANAGED)),
         Base::Config => home(env, "XDG_CONFIG_HOME", ".config").map(|folder| folder.join("gatehook")),
         Base::DockerAgent => {
@@ -284,15 +313,13 @@ fn rows<'a>(
             named.or_else(|| home(env, "", ".config/cagent"))
         }
         Base::Ollm => home(env, "", ".ollm"),
+        Base::Home => home(env, "", ""),
         Base::Project => project.map(Path::to_owned),
         Base::OllamaProject => {
             let named = env.get("OLLAMA_PROJECT_DIR").filter(|folder| !folder.is_empty());
             project.map(|project| named.map_or_else(|| project.to_owned(), |named| project.join(named)))
         }
-    };
-    // What needs an approval is looked for where somebody can give one.
-    let rows = PLACES.iter().filter(move |row| project.is_some() || !row.source.needs_approval());
-    rows.filter_map(move |row| Some((row, folder(row.base)?)))
+    }
 }
 
 /// A folder of the user's: what a variable says, else one below `HOME`.

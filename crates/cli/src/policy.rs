@@ -5,25 +5,28 @@ use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use gatehook_agent::skills::Skills;
 use gatehook_agent::team::{self, AgentDefinition, Team, TeamError, TeamFile, is_part};
 use gatehook_engine::config::ollm::{self, OllmOptions};
 use gatehook_engine::config::{
     self, ConfigError, Diagnostic, DiagnosticKind, Diagnostics, Document, ReadOptions, TraceSettings,
 };
 use gatehook_engine::definition::{HookDefinition, Source};
-use gatehook_engine::trust::{Ground, Judged, Judgement, Project, Required, judge, of_right};
+use gatehook_engine::trust::{Ground, Judged, Judgement, PROJECT_DIR, Project, Required, judge, of_right};
 use gatehook_engine::{BuildError, Executor, HandlerEnv, HookGroup, HooksConfig, Options, Registry};
-use gatehook_events::Profile;
 use gatehook_events::profile::NAMES;
+use gatehook_events::{Event, Profile};
 use gatehook_gateway::ModelConfig;
 use gatehook_gateway::config::Config;
 use gatehook_gateway::settings::{self, Settings};
 
+use crate::failure::Failure;
 use crate::models::{self, AgentModels};
 use crate::owned::{Other, by_others};
 use crate::places::{Place, not_a_file, usual_places};
+use crate::skills::{self, Found};
 use crate::trust;
-use crate::variables::{self, VariablesError};
+use crate::variables::{self, Variables, VariablesError};
 
 /// What files and environment say together.
 #[derive(Debug)]
@@ -34,6 +37,7 @@ pub(crate) struct Policy {
     of_agents: Vec<Judged>,
     /// What the hooks of a project were judged by.
     pub(crate) ground: Option<Ground>,
+    skills: Vec<Found>,
     said: Said,
 }
 
@@ -164,6 +168,7 @@ impl<'a> Reading<'a> {
             return Err(PolicyError::Unusable { files: errors, hooks });
         }
         let ground = self.project.clone().map(|project| trust::ground(project, extensions, self.env));
+        let skills = self.skills(&mut said);
         let mut hooks = std::mem::take(&mut said.hooks);
         hooks.append(of_agents);
         // All at once: the hash that somebody names as trusted is over all that a project brings.
@@ -175,9 +180,20 @@ impl<'a> Reading<'a> {
         let is_of_agents = |judged: &Judged| judged.definition.origin.agent.is_some() || is_part(&judged.definition);
         let (of_agents, hooks) = judgement.hooks.into_iter().partition(is_of_agents);
         judgement.hooks = hooks;
-        let mut policy = Policy { judgement, of_agents, ground, said };
+        let mut policy = Policy { judgement, of_agents, ground, skills, said };
         policy.settle_teams();
         Ok(policy)
+    }
+
+    /// The skills of the user and of the project. Their hooks are judged as all others are.
+    fn skills(&self, said: &mut Said) -> Vec<Found> {
+        let Some(project) = &self.project else { return Vec::new() };
+        let builtins = registry().builtin_names();
+        let builtins: Vec<&str> = builtins.iter().map(String::as_str).collect();
+        let (found, notes) = skills::find(self.env, project.root(), &builtins);
+        said.notes.extend(notes);
+        said.hooks.groups.extend(found.iter().flat_map(|skill| skill.file.hooks.groups.clone()));
+        found
     }
 
     /// Reads a file, and behind it what it imports.
@@ -399,7 +415,13 @@ fn refuse_empty(document: &Document) -> Result<(), ConfigError> {
 impl Policy {
     /// Hooks that need no approval, and nothing else.
     pub(crate) fn of_right(hooks: HooksConfig) -> Self {
-        Self { judgement: of_right(hooks), of_agents: Vec::new(), ground: None, said: Said::default() }
+        Self {
+            judgement: of_right(hooks),
+            of_agents: Vec::new(),
+            ground: None,
+            skills: Vec::new(),
+            said: Said::default(),
+        }
     }
 
     /// Leaves in each agents' file what may be used of it.
@@ -484,17 +506,67 @@ impl Policy {
     ) -> Result<Executor, PolicyError> {
         let mut hooks = self.judgement.in_force(&self.said.required);
         hooks.append(own);
-        let kept = self.ground.as_ref().map(|ground| variables::of_project(ground.project.root(), env)).transpose()?;
+        self.build(self.equipped(hooks, env, more)?, env)
+    }
+
+    /// Hooks with the variables that they are given.
+    fn equipped(
+        &self,
+        mut hooks: HooksConfig,
+        env: &BTreeMap<String, String>,
+        more: &BTreeMap<String, String>,
+    ) -> Result<HooksConfig, PolicyError> {
+        let kept = self.variables(env)?;
+        let root = self.ground.as_ref().and_then(|ground| ground.project.root().to_str());
         for hook in hooks.groups.iter_mut().flat_map(|group| &mut group.hooks) {
-            kept.iter().flatten().for_each(|kept| kept.give(hook));
+            kept.iter().for_each(|kept| kept.give(hook));
+            if let Some(root) = root {
+                hook.env.entry(PROJECT_DIR.to_owned()).or_insert_with(|| root.to_owned());
+            }
             hook.env.extend(more.clone());
         }
-        self.build(hooks, env)
+        Ok(hooks)
+    }
+
+    /// What setup hooks of this project left.
+    pub(crate) fn variables(&self, env: &BTreeMap<String, String>) -> Result<Option<Variables>, PolicyError> {
+        let kept = self.ground.as_ref().map(|ground| variables::of_project(ground.project.root(), env));
+        Ok(kept.transpose()?.flatten())
+    }
+
+    /// What an agent can follow; what is wrong with the others goes to `notes`.
+    pub(crate) fn skills(
+        &self,
+        env: &BTreeMap<String, String>,
+        notes: &mut Vec<String>,
+    ) -> Result<Skills, PolicyError> {
+        let mut skills = Vec::new();
+        for found in &self.skills {
+            let in_force = self.judgement.of_skill(&found.path);
+            let own: Vec<&Judged> = self.judgement.hooks.iter().filter(|judged| found.has(judged)).collect();
+            let why = own.iter().find_map(|judged| judged.standing.why());
+            let hooks = self.equipped(in_force, env, &BTreeMap::new())?;
+            let hooks = (!hooks.is_empty()).then(|| self.build(hooks, env)).transpose();
+            match hooks {
+                Ok(hooks) => skills.push(found.skill(hooks, why)),
+                Err(error) => {
+                    notes.push(format!("{}: it cannot be used: {}", found.path.display(), Failure::from(error)))
+                }
+            }
+        }
+        Ok(Skills::new(skills))
+    }
+
+    /// Whether a standing hook of this event is in force.
+    pub(crate) fn raises(&self, event: Event) -> bool {
+        let of_event = |judged: &&Judged| judged.event == event && judged.definition.origin.skill.is_none();
+        self.judgement.hooks.iter().filter(of_event).any(|judged| judged.standing.is_in_force())
     }
 
     /// All hooks, those that are not in force too: to be looked at, not to be run.
     pub(crate) fn whole(&self, env: &BTreeMap<String, String>) -> Result<Executor, PolicyError> {
-        let all = self.judgement.hooks.iter().chain(self.hooks_of_agents()).map(|judged| HookGroup {
+        let standing = self.judgement.hooks.iter().filter(|judged| judged.definition.origin.skill.is_none());
+        let all = standing.chain(self.hooks_of_agents()).map(|judged| HookGroup {
             event: judged.event,
             matcher: judged.matcher.clone(),
             hooks: vec![judged.definition.clone()],

@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use std::io::{self, Read as _};
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
 
 use gatehook_engine::definition::{SOURCES, Source};
 use gatehook_engine::trust::atomic::{self, Lock};
@@ -43,11 +44,14 @@ pub(crate) struct Variables {
 struct Kept {
     version: u32,
     projects: BTreeMap<String, Variables>,
+    /// When each was prepared last, in seconds since 1970.
+    #[serde(default)]
+    prepared: BTreeMap<String, u64>,
 }
 
 impl Default for Kept {
     fn default() -> Self {
-        Self { version: VERSION, projects: BTreeMap::new() }
+        Self { version: VERSION, projects: BTreeMap::new(), prepared: BTreeMap::new() }
     }
 }
 
@@ -123,10 +127,19 @@ pub(crate) fn of_project(root: &Path, env: &Env) -> Result<Option<Variables>, Va
     Ok(read(&path)?.projects.remove(&*root.to_string_lossy()))
 }
 
-/// Keeps the variables of a project, as `change` makes them of what is kept; says where.
+/// When a project was prepared last; `None` where it never was.
+pub(crate) fn prepared(root: &Path, env: &Env) -> Result<Option<SystemTime>, VariablesError> {
+    let Ok(path) = path(env) else { return Ok(None) };
+    let seconds = read(&path)?.prepared.remove(&*root.to_string_lossy());
+    Ok(seconds.and_then(|seconds| SystemTime::UNIX_EPOCH.checked_add(Duration::from_secs(seconds))))
+}
+
+/// Keeps the variables of a project, as `change` makes them of what is kept, and where it `is_prepared` that it is; says
+/// where.
 pub(crate) fn keep(
     root: &Path,
     env: &Env,
+    is_prepared: bool,
     change: impl FnOnce(Option<Variables>) -> Variables,
 ) -> Result<(PathBuf, Variables), VariablesError> {
     let path = path(env)?;
@@ -136,7 +149,12 @@ pub(crate) fn keep(
     let root = root.to_string_lossy().into_owned();
     let variables = change(kept.projects.remove(&root));
     if !variables.variables.is_empty() {
-        kept.projects.insert(root, variables.clone());
+        kept.projects.insert(root.clone(), variables.clone());
+    }
+    if let Ok(now) = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH)
+        && is_prepared
+    {
+        kept.prepared.insert(root, now.as_secs());
     }
     // Texts alone: there is always JSON for them.
     let text = serde_json::to_string_pretty(&kept).unwrap_or_default() + "\n";

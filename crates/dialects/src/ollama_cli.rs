@@ -230,12 +230,15 @@ impl Dialect for OllamaCli {
 
 /// What is told beside the envelope: the event's facts, the tool's arguments by their names, what a caller added.
 fn facts(event: Event, input: &Input) -> serde_json::Result<Map<String, Value>> {
+    // Where an event happens is told in its context, where it has one.
+    let is_told_there = |name: &str| CONVERSATION.contains(&event) && CONTEXT.iter().any(|(_, fact)| *fact == name);
     let bare = Input { messages: None, extra: Default::default(), ..input.clone() };
     let Value::Object(mut known) = serde_json::to_value(bare)? else { return Ok(Map::new()) };
     if is_tool_event(event) {
         known.entry("tool_input").or_insert_with(|| json!({}));
     }
-    let mut facts: Map<String, Value> = input.extra.clone().into_iter().collect();
+    let extra = input.extra.iter().filter(|(name, _)| !is_told_there(name));
+    let mut facts: Map<String, Value> = extra.map(|(name, value)| (name.clone(), value.clone())).collect();
     for (key, fact) in rows(event) {
         // What a caller gave for arguments and is none stays; of everything else the fact goes before it.
         let is_given = |_: &&Value| *fact == "tool_input" && facts.contains_key(*key);
@@ -247,7 +250,7 @@ fn facts(event: Event, input: &Input) -> serde_json::Result<Map<String, Value>> 
     let is_stray = |name: &str| FIELDS.iter().any(|field| field.name == name && !field.is_on(event));
     for (name, value) in &known {
         let is_told = facts.contains_key(name) || rows(event).any(|(_, fact)| fact.split('.').next() == Some(name));
-        if is_stray(name) && !is_told {
+        if is_stray(name) && !is_told && !is_told_there(name) {
             facts.insert(name.clone(), value.clone());
         }
     }

@@ -1,7 +1,7 @@
 //! Hooks, checked and compiled.
 
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use gatehook_events::{Capabilities, Dialect, Event, Input, Profile, Rewrite};
@@ -70,7 +70,7 @@ pub(crate) struct Hook {
     pub(crate) dialect: Option<Arc<dyn Dialect>>,
     pub(crate) matcher: Arc<str>,
     /// What it has judged before.
-    pub(crate) recall: Option<Recall>,
+    pub(crate) recall: Option<Arc<Recall>>,
     /// The others of its event that redact.
     pub(crate) others: Others,
     conditions: Vec<CompiledCondition>,
@@ -125,7 +125,7 @@ impl Hook {
             capabilities,
             timeout: definition.timeout(),
             conditions: conditions.collect::<Result<_, _>>().map_err(BuildCause::Pattern)?,
-            recall: Recall::of(event, &definition, &*handler),
+            recall: Recall::of(event, &definition, &*handler).map(Arc::new),
             others: Others::default(),
             handler,
             dialect,
@@ -134,6 +134,25 @@ impl Hook {
             same_as: 0,
             has_warned: AtomicBool::new(false),
         })
+    }
+
+    /// The same hook, with what it remembers, to stand among others.
+    fn again(&self) -> Self {
+        Self {
+            definition: self.definition.clone(),
+            name: self.name.clone(),
+            kind: self.kind.clone(),
+            capabilities: self.capabilities,
+            timeout: self.timeout,
+            handler: self.handler.clone(),
+            dialect: self.dialect.clone(),
+            matcher: self.matcher.clone(),
+            recall: self.recall.clone(),
+            others: Others::default(),
+            conditions: self.conditions.clone(),
+            same_as: 0,
+            has_warned: AtomicBool::new(self.has_warned.load(Ordering::Relaxed)),
+        }
     }
 
     /// What it finds, where it may put something else in the place of it.
@@ -218,6 +237,11 @@ impl EventHooks {
             replaces: hooks.iter().all(|hook| hook.definition.profile.spec().first_rewrite_wins),
             hooks: hooks.into_iter().map(Arc::new).collect(),
         }))
+    }
+
+    /// These, and others of the same event behind them.
+    pub(crate) fn joined(&self, event: Event, others: &Self) -> Result<Option<Self>, BuildError> {
+        Self::compile(event, self.hooks.iter().chain(&others.hooks).map(|hook| hook.again()).collect())
     }
 
     /// The hooks that fit an input, each definition once, in configuration order.

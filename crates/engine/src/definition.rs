@@ -340,6 +340,8 @@ pub struct Origin {
     pub line: usize,
     /// The agent that it belongs to; `None` for all of them.
     pub agent: Option<Arc<str>>,
+    /// The skill that it came with: it is in force while an agent follows that skill, and at no other time.
+    pub skill: Option<Arc<str>>,
 }
 
 /// Who answers for a hook, in falling order of authority.

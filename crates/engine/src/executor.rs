@@ -124,10 +124,10 @@ impl std::fmt::Debug for Selected<'_> {
 pub type Pick<'a> = dyn Fn(&Selected<'_>) -> bool + Send + Sync + 'a;
 
 pub(crate) struct Inner {
-    events: Vec<Option<EventHooks>>,
+    events: Vec<Option<Arc<EventHooks>>>,
     pub(crate) cwd: Arc<str>,
     pub(crate) options: Options,
-    pub(crate) observers: Observers,
+    pub(crate) observers: Arc<Observers>,
 }
 
 impl Executor {
@@ -186,14 +186,46 @@ impl Executor {
                 of_event.push(hook);
             }
         }
-        let events = CATALOGUE.iter().zip(hooks).map(|(spec, hooks)| EventHooks::compile(spec.event, hooks));
+        let events =
+            CATALOGUE.iter().zip(hooks).map(|(spec, hooks)| EventHooks::compile(spec.event, hooks).map(shared));
         let inner = Inner {
             events: events.collect::<Result<_, _>>()?,
             cwd: env.working_dir.to_string_lossy().into(),
-            observers: Observers::new(options.observer_queue),
+            observers: Arc::new(Observers::new(options.observer_queue)),
             options,
         };
         Ok(Self { inner: Arc::new(inner), recorder: None })
+    }
+
+    /// The hooks of this executor and behind them those of another, in one. Both stay as they are, and what a hook
+    /// remembers it remembers in both. Limits, recorder, and the queue of hooks that nobody waits for are this one's.
+    ///
+    /// ```
+    /// # use gatehook_engine::{Executor, HandlerEnv, HookDefinition, HookGroup, HooksConfig, events::Event};
+    /// let executor = |event, name, args: &[&str]| {
+    ///     let hooks = vec![HookDefinition::builtin(name, args)];
+    ///     let groups = vec![HookGroup { event, matcher: "".into(), hooks }];
+    ///     Executor::new(HooksConfig { groups }, HandlerEnv::current()?).map_err(Box::<dyn std::error::Error>::from)
+    /// };
+    /// let standing = executor(Event::TurnStart, "add_date", &[])?;
+    /// let of_a_task = executor(Event::PreToolUse, "allow_tools", &["read"])?;
+    /// let both = standing.joined(&of_a_task)?;
+    /// assert!(both.has(Event::TurnStart) && both.has(Event::PreToolUse));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn joined(&self, others: &Executor) -> Result<Self, BuildError> {
+        let pairs = CATALOGUE.iter().zip(self.inner.events.iter().zip(&others.inner.events));
+        let events = pairs.map(|(spec, pair)| match pair {
+            (Some(these), Some(those)) => these.joined(spec.event, those).map(shared),
+            (these, those) => Ok(these.as_ref().or(those.as_ref()).cloned()),
+        });
+        let inner = Inner {
+            events: events.collect::<Result<_, _>>()?,
+            cwd: self.inner.cwd.clone(),
+            options: self.inner.options,
+            observers: self.inner.observers.clone(),
+        };
+        Ok(Self { inner: Arc::new(inner), recorder: self.recorder.clone() })
     }
 
     /// The same executor; what is dispatched by this handle of it, and its clones, is remembered. An event that no hook
@@ -401,6 +433,10 @@ impl Executor {
     }
 }
 
+fn shared(hooks: Option<EventHooks>) -> Option<Arc<EventHooks>> {
+    hooks.map(Arc::new)
+}
+
 fn holds_all(_: &Rewritten) -> Result<(), String> {
     Ok(())
 }
@@ -413,6 +449,6 @@ impl std::fmt::Debug for Executor {
 
 impl Inner {
     fn hooks(&self, event: Event) -> Option<&EventHooks> {
-        self.events.get(event as usize)?.as_ref()
+        self.events.get(event as usize)?.as_deref()
     }
 }

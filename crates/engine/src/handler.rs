@@ -264,6 +264,18 @@ impl HandlerError {
     }
 }
 
+/// A variable's value, of what an event says.
+type Variable = for<'a> fn(&'a Input) -> Option<&'a str>;
+
+/// The variables that every command is given, and what they hold, where the event says it.
+pub const VARIABLES: &[(&str, Variable)] = &[
+    ("GATEHOOK_SESSION_ID", |input| input.session_id.as_deref()),
+    ("GATEHOOK_ENV_FILE", |input| input.env_file.as_deref()),
+];
+
+/// Bytes of a variable's value. A system takes no more than some of a program's environment.
+const MAX_VARIABLE: usize = 32 << 10;
+
 /// An input as bytes, in the words of one profile: serialised at most once, and only if a hook outside the process needs
 /// it.
 #[derive(Debug, Default)]
@@ -297,10 +309,16 @@ impl Payload {
         Self { foreign: Some(Foreign { dialect: dialect.clone(), hook }), ..self.afresh() }
     }
 
-    /// The variables that the contract gives to a command for this event; the native one gives none.
+    /// The variables that a command is given for this event: [`VARIABLES`], and what its contract gives.
     pub fn environment(&self, input: &Input) -> Vec<(&'static str, String)> {
-        let (Some(foreign), Some(event)) = (&self.foreign, self.event) else { return Vec::new() };
-        foreign.dialect.environment(&foreign.occasion(event, &self.filled(input)))
+        let own = VARIABLES.iter().filter_map(|(name, of)| Some((*name, of(input)?.to_owned())));
+        let mut all: Vec<(&'static str, String)> = own.collect();
+        if let (Some(foreign), Some(event)) = (&self.foreign, self.event) {
+            all.extend(foreign.dialect.environment(&foreign.occasion(event, &self.filled(input))));
+        }
+        // What a caller made up must not keep a guard from being started.
+        all.retain(|(_, value)| !value.is_empty() && value.len() <= MAX_VARIABLE && !value.contains('\0'));
+        all
     }
 
     /// One line of JSON, without its end. `schema_version`, `hook_event_name`, `cwd` and `timestamp` are filled in
@@ -345,5 +363,24 @@ impl Foreign {
     fn occasion<'a>(&'a self, event: Event, input: &'a Input) -> Occasion<'a> {
         let hook = self.hook.as_ref().map(|(name, version)| HookName { name, version });
         Occasion { event, input, hook }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn commands_are_told_the_session_and_nothing_that_would_keep_them_from_starting() {
+        let payload = Payload::new(Event::Setup, "/".into());
+        let variables = |id: &str| {
+            let env_file = Some("/tmp/x.env".into());
+            payload.environment(&Input { session_id: Some(id.into()), env_file, ..Input::default() })
+        };
+        let file = ("GATEHOOK_ENV_FILE", "/tmp/x.env".to_owned());
+        assert_eq!(variables("s1"), [("GATEHOOK_SESSION_ID", "s1".to_owned()), file.clone()]);
+        for id in ["", "a\0b", &"x".repeat(MAX_VARIABLE + 1)] {
+            assert_eq!(variables(id), [file.clone()]);
+        }
     }
 }

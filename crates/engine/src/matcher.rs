@@ -199,7 +199,7 @@ impl Matchers {
 }
 
 /// A compiled `when` condition.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct CompiledCondition {
     path: Vec<String>,
     regex: Regex,

@@ -1,22 +1,21 @@
 //! The tool calls of one answer: each is settled, done, shown to hooks, and kept; side by side, and answered in order.
 
 use std::sync::Arc;
-use std::time::{Instant, SystemTime};
+use std::time::Instant;
 
 use futures_util::future::join_all;
 use gatehook_engine::events::{Entry, Event, Input, JournalError, Message, ToolCall, Verdict};
 use gatehook_inference::arguments_of;
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
 
 use super::Session;
 use super::context::{add, told};
-use super::delegation::Managed;
+use super::delegation::{After, Managed};
 use super::end::{End, why};
-use crate::agents::Agent;
 use crate::approval::{Settled, Source, Tool as Known, ToolUse};
 use crate::report::Report;
-use crate::tools::{Calling, FileChange, Tool, ToolErrorKind, ToolOutput};
+use crate::tools::{Calling, Tool, ToolErrorKind, ToolOutput};
 
 /// What a tool is told to a model that was never run.
 const SKIPPED: &str = "Skipped: a hook has ended the run.";
@@ -27,8 +26,8 @@ struct Outcome {
     message: Message,
     /// A hook wants the run ended, and says why.
     ends: Option<String>,
-    /// The agent that takes over.
-    hands_to: Option<Arc<Agent>>,
+    /// What it changes of who works.
+    after: Option<After>,
 }
 
 /// A tool that is there.
@@ -43,7 +42,7 @@ struct Worked {
     input: Arc<Map<String, Value>>,
     output: ToolOutput,
     seconds: f64,
-    hands_to: Option<Arc<Agent>>,
+    after: Option<After>,
 }
 
 impl Session {
@@ -52,21 +51,18 @@ impl Session {
         // Whoever ends the run ends the other calls of the batch.
         let siblings = cancel.child_token();
         let answers = join_all(calls.iter().map(|call| Box::pin(self.answer(call, &siblings)))).await;
-        let (mut ends, mut hands_to) = (None, None);
+        let (mut ends, mut all) = (None, Vec::new());
         for answer in answers {
-            let Outcome { message, ends: end, hands_to: next } = answer?;
+            let Outcome { message, ends: end, after } = answer?;
             self.conversation.apply(&Entry::Message { message });
             ends = ends.or(end);
-            hands_to = hands_to.or(next);
+            all.extend(after);
         }
         self.live(cancel)?;
         if let Some(why) = ends {
             return Err(End::Blocked(Event::PostToolUse, why));
         }
-        if let Some(agent) = hands_to {
-            self.hand_over(agent, cancel).await?;
-        }
-        Ok(())
+        self.follow_after(all, cancel).await
     }
 
     async fn answer(&self, call: &ToolCall, siblings: &CancellationToken) -> Result<Outcome, JournalError> {
@@ -86,7 +82,7 @@ impl Session {
             input: input.clone(),
             output: ToolOutput::error(kind, text),
             seconds: 0.0,
-            hands_to: None,
+            after: None,
         };
         let worked = match (found, arguments) {
             (None, _) => failed(ToolErrorKind::NotFound, self.unknown(name)),
@@ -167,7 +163,7 @@ impl Session {
         cancel: &CancellationToken,
     ) -> Worked {
         let begun = Instant::now();
-        let (output, hands_to) = match found {
+        let (output, after) = match found {
             Found::Tool(tool) => {
                 let said = |piece: &str| self.tell(Report::ToolOutput { id: id.clone(), delta: piece.into() });
                 let call = Calling { id, arguments: &input, scene: &self.scene, output: &said, cancel };
@@ -175,7 +171,7 @@ impl Session {
             }
             Found::Managed(managed) => Box::pin(self.manage(managed, &input, cancel)).await,
         };
-        Worked { known, input, output, seconds: begun.elapsed().as_secs_f64(), hands_to }
+        Worked { known, input, output, seconds: begun.elapsed().as_secs_f64(), after }
     }
 
     /// Shows a result to hooks, keeps what they leave of it, and tells it.
@@ -185,7 +181,8 @@ impl Session {
         worked: Worked,
         siblings: &CancellationToken,
     ) -> Result<Outcome, JournalError> {
-        let Worked { known, input, output, seconds, hands_to } = worked;
+        let Worked { known, input, output, seconds, after } = worked;
+        output.changes.iter().for_each(|change| self.setup.changes.own(&change.path));
         // What has run is judged, whoever gave up meanwhile.
         let cancel = CancellationToken::new();
         let is_error = output.error.is_some();
@@ -198,12 +195,12 @@ impl Session {
         let transformed = self.raise(Event::ToolResponseTransform, &cancel, with).await;
         let mut text = rewritten(&transformed).unwrap_or_else(|| output.text.clone());
         let shown = text.clone();
-        let after = |about: &mut Input| {
+        let done = |about: &mut Input| {
             with(about);
             about.tool_response = Some(Arc::new(Value::from(shown)));
             about.duration = Some(seconds);
         };
-        let verdict = self.raise(Event::PostToolUse, &cancel, after).await;
+        let verdict = self.raise(Event::PostToolUse, &cancel, done).await;
         if let Some(new) = rewritten(&verdict) {
             text = new;
         }
@@ -234,7 +231,7 @@ impl Session {
         };
         add(&mut text, &context);
         let message = self.keep_answer(id, &known, &text, report).await?;
-        Ok(Outcome { message, ends, hands_to })
+        Ok(Outcome { message, ends, after })
     }
 
     /// A call that was not run: what the model is told passes the hooks that see all it is told.
@@ -259,7 +256,7 @@ impl Session {
             duration: 0.0,
         };
         let message = self.keep_answer(&id, &call.tool, &text, report).await?;
-        Ok(Outcome { message, ends: None, hands_to: None })
+        Ok(Outcome { message, ends: None, after: None })
     }
 
     /// Keeps the message that answers a call, and then tells it.
@@ -275,18 +272,6 @@ impl Session {
         self.setup.journal.append(&self.id, vec![Entry::Message { message: message.clone() }]).await?;
         self.tell(report);
         Ok(message)
-    }
-
-    /// Raises `on_file_change`.
-    pub(super) async fn changed(&self, change: &FileChange) -> Verdict {
-        let workspace = &self.setup.scene.workspace;
-        let path = change.path.strip_prefix(workspace).unwrap_or(&change.path);
-        let now = gatehook_engine::time::rfc3339(SystemTime::now());
-        let with = |about: &mut Input| {
-            about.file = Some(path.to_string_lossy().into());
-            about.changes = Some(json!({"type": change.kind.name(), "size": change.size, "timestamp": now}));
-        };
-        self.raise(Event::OnFileChange, &CancellationToken::new(), with).await
     }
 
     fn about_call(&self, about: &mut Input, known: &Known, id: &Arc<str>, input: &Arc<Map<String, Value>>) {

@@ -3,8 +3,8 @@
 use std::fmt;
 use std::sync::Arc;
 
-use gatehook_engine::Executor;
 use gatehook_engine::events::{Input, Recorder, Trace};
+use gatehook_engine::{BuildError, Executor};
 use gatehook_guard::Guard;
 
 use super::Setup;
@@ -26,6 +26,16 @@ impl Cast {
     pub(super) fn new(agent: Arc<Agent>, setup: &Setup, mode: Option<SafetyMode>, rules: Rules, about: Input) -> Self {
         let told = Told { watcher: setup.watcher.clone(), recorder: setup.recorder.clone() };
         let executor = agent.executor.clone().recorded(Arc::new(told));
+        Self::with_hooks(agent, setup, executor, (mode, rules), about)
+    }
+
+    fn with_hooks(
+        agent: Arc<Agent>,
+        setup: &Setup,
+        executor: Executor,
+        (mode, rules): (Option<SafetyMode>, Rules),
+        about: Input,
+    ) -> Self {
         let approvals = Approvals::new(executor.clone(), agent.rules.clone());
         let approvals = match &setup.person {
             Some(person) => approvals.asking(person.clone()),
@@ -34,6 +44,14 @@ impl Cast {
         approvals.set_mode(mode);
         approvals.set_session_rules(rules);
         Self { guard: Guard::of_agent(executor.clone(), about).map(Arc::new), agent, executor, approvals }
+    }
+
+    /// Puts a skill's hooks into force too, behind all others.
+    pub(super) fn also(&mut self, hooks: &Executor, setup: &Setup, about: Input) -> Result<(), BuildError> {
+        let executor = self.executor.joined(hooks)?;
+        let allowed = (self.approvals.mode(), self.approvals.session_rules());
+        *self = Self::with_hooks(self.agent.clone(), setup, executor, allowed, about);
+        Ok(())
     }
 
     /// The tool of this name.

@@ -14,6 +14,7 @@ use crate::agents::Agent;
 use crate::approval;
 use crate::conversation::Conversation;
 use crate::report::{Report, Watches};
+use crate::skills::Skill;
 use crate::tools::{ToolErrorKind, ToolOutput, ToolSpec};
 
 /// How deep subagents may call subagents.
@@ -28,6 +29,17 @@ pub(super) enum Managed {
     Transfer,
     /// Another agent goes on with the conversation.
     Handoff,
+    /// What somebody wrote down for the agent is followed.
+    Skill,
+}
+
+/// What a call changes of who works, once all calls of its batch are answered.
+#[derive(Debug)]
+pub(super) enum After {
+    /// This agent takes over.
+    Agent(Arc<Agent>),
+    /// The agent follows this skill.
+    Skill(Arc<Skill>),
 }
 
 /// Their names, and what a model is told of them.
@@ -45,6 +57,7 @@ const MANAGED: &[(Managed, &str, &str)] = &[
          is the result.",
     ),
     (Managed::Handoff, "handoff", "Hand the conversation to another agent, who goes on with it."),
+    (Managed::Skill, "skill", "Be told how something is done here, before you do it. The result is what to follow."),
 ];
 
 impl Managed {
@@ -54,10 +67,11 @@ impl Managed {
 
     /// What is known of it.
     pub(super) fn tool(self) -> approval::Tool {
-        // Whatever the other agent does is settled call by call.
+        let category = if self == Managed::Skill { "skills" } else { "agents" };
+        // Whatever the other agent does, or the skill wants done, is settled call by call.
         approval::Tool {
             name: self.row().0.into(),
-            category: Some("agents".into()),
+            category: Some(category.into()),
             read_only: true,
             ..approval::Tool::default()
         }
@@ -76,6 +90,7 @@ impl Session {
             Managed::Task => self.depth < DEPTH,
             Managed::Transfer => self.depth < DEPTH && !self.cast.agent.sub_agents.is_empty(),
             Managed::Handoff => !self.cast.agent.handoffs.is_empty(),
+            Managed::Skill => self.skills().any(|skill| skill.is_listed),
         }
     }
 
@@ -83,6 +98,9 @@ impl Session {
     pub(super) fn managed_specs(&self) -> impl Iterator<Item = ToolSpec> {
         let there = MANAGED.iter().map(|(managed, ..)| *managed).filter(|managed| self.has(*managed));
         there.map(|managed| {
+            if managed == Managed::Skill {
+                return self.skill_spec(managed.tool(), managed.row().1);
+            }
             let agents = self.whom(managed);
             let listed: Vec<String> =
                 agents.iter().map(|agent| format!("{} ({})", agent.name, agent.description)).collect();
@@ -105,6 +123,7 @@ impl Session {
         let names = match managed {
             Managed::Task | Managed::Transfer => &agent.sub_agents,
             Managed::Handoff => &agent.handoffs,
+            Managed::Skill => return Vec::new(),
         };
         names.iter().filter_map(|name| self.setup.agents.named(name)).collect()
     }
@@ -115,7 +134,10 @@ impl Session {
         managed: Managed,
         input: &Map<String, Value>,
         cancel: &CancellationToken,
-    ) -> (ToolOutput, Option<Arc<Agent>>) {
+    ) -> (ToolOutput, Option<After>) {
+        if managed == Managed::Skill {
+            return self.follow_for_model(input, cancel).await;
+        }
         let text = |name: &str| input.get(name).and_then(Value::as_str).map(str::trim).filter(|text| !text.is_empty());
         let named = text("agent");
         let known = named.map(|name| self.whom(managed).into_iter().find(|agent| &*agent.name == name).cloned());
@@ -132,7 +154,7 @@ impl Session {
         };
         if managed == Managed::Handoff {
             let text = format!("The conversation is handed to {}.", agent.name);
-            return (ToolOutput::text(text), Some(agent));
+            return (ToolOutput::text(text), Some(After::Agent(agent)));
         }
         let Some(prompt) = text("prompt").or(text("task")) else {
             return (
@@ -203,6 +225,7 @@ impl Session {
             Session::with_parent(Arc::new(setup), beginning, Some(self.id.clone()), self.depth + 1, Some(agent));
         let mut child = child.await.map_err(|error| format!("The subagent's session cannot be kept: {error}"))?;
         child.cast.approvals.set_session_rules(approvals.session_rules());
+        child.follow_as(self)?;
         child.contexts.run = context.to_owned();
         let done = child.task(prompt, cancel).await;
         child.end("other").await;
@@ -241,7 +264,7 @@ impl Session {
         self.keep(vec![Entry::Switched { agent: agent.name.clone() }]).await?;
         self.switched(&self.cast.agent, &agent, "handoff", cancel).await;
         self.cast_as(agent);
-        Ok(())
+        self.put_into_force()
     }
 
     /// Raises `on_agent_switch`, with the hooks of the agent at work.
@@ -273,7 +296,9 @@ fn parameters(managed: Managed, names: Vec<Value>) -> Value {
         Managed::Transfer => {
             json!({"type": "object", "properties": {"agent": agent, "task": prompt}, "required": ["agent", "task"]})
         }
-        Managed::Handoff => json!({"type": "object", "properties": {"agent": agent}, "required": ["agent"]}),
+        Managed::Handoff | Managed::Skill => {
+            json!({"type": "object", "properties": {"agent": agent}, "required": ["agent"]})
+        }
     }
 }
 

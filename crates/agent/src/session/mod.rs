@@ -4,6 +4,7 @@
 //! - `ask`: the question to the model. `calls`: its tool calls, side by side. `compaction`: a summary for what is long.
 //! - `delegation`: subagents, and other agents that take over.
 //! - `raise`: what hooks are told. `context`: what they tell the model.
+//! - `skills`: what the agent follows when it is asked to. `changed`: what became of files meanwhile.
 //! - `moments`: when each event happens, and what its verdict does.
 //! - `cast`: the agent at work. `inbox`: what the user says meanwhile. `person`: whom it asks. `end`: how things end.
 //!
@@ -12,6 +13,7 @@
 mod ask;
 mod calls;
 mod cast;
+mod changed;
 mod compaction;
 mod context;
 mod delegation;
@@ -22,6 +24,7 @@ mod person;
 mod raise;
 mod repeats;
 mod run;
+mod skills;
 mod turn;
 
 use std::sync::Arc;
@@ -38,7 +41,9 @@ use crate::approval::{Rules, SafetyMode};
 use crate::conversation::Conversation;
 use crate::model::Model;
 use crate::report::{Report, Watches};
+use crate::skills::{Skill, Skills};
 use crate::tools::Scene;
+use crate::watch::Changes;
 
 pub use end::Reason;
 pub use inbox::Inbox;
@@ -53,6 +58,10 @@ pub struct Setup {
     pub agents: Agents,
     /// Where.
     pub scene: Scene,
+    /// What the agents can follow.
+    pub skills: Skills,
+    /// Changes of files that others make.
+    pub changes: Changes,
     /// How much runs unasked.
     pub mode: Option<SafetyMode>,
     /// Who is asked; nobody in a headless run.
@@ -97,6 +106,10 @@ pub struct Session {
     conversation: Conversation,
     contexts: Contexts,
     inbox: Inbox,
+    /// The skills that are followed, whose hooks are in force.
+    following: Vec<Arc<Skill>>,
+    /// The branch that is checked out.
+    branch: Option<Arc<str>>,
 }
 
 impl Session {
@@ -134,8 +147,22 @@ impl Session {
         let (contexts, inbox, since) = (Contexts::default(), Inbox::default(), Instant::now());
         let begun = false;
         let scene = Scene { session_id: id.clone(), ..setup.scene.clone() };
-        let session =
-            Self { setup, scene, id, depth, source, begun, started, since, cast, conversation, contexts, inbox };
+        let session = Self {
+            setup,
+            scene,
+            id,
+            depth,
+            source,
+            begun,
+            started,
+            since,
+            cast,
+            conversation,
+            contexts,
+            inbox,
+            following: Vec::new(),
+            branch: None,
+        };
         session.tell_session();
         Ok(session)
     }
@@ -177,6 +204,7 @@ impl Session {
     pub async fn set_agent(&mut self, name: &str) -> Result<bool, JournalError> {
         let Some(agent) = self.setup.agents.named(name).cloned() else { return Ok(false) };
         self.keep(vec![Entry::Switched { agent: agent.name.clone() }]).await?;
+        self.stop_following();
         self.cast_as(agent);
         self.tell_session();
         Ok(true)
@@ -203,10 +231,11 @@ impl Session {
     /// Raises `session_end`, also where the session never began to speak with a model but had begun.
     ///
     /// `reason`: `clear`, `logout`, `prompt_input_exit`, `error` or `other`.
-    pub async fn end(self, reason: &str) {
+    pub async fn end(mut self, reason: &str) {
         if !self.begun {
             return;
         }
+        self.see_last_changes().await;
         let spent = self.conversation.spent();
         let total = spent.input_tokens.saturating_add(spent.output_tokens);
         let summary = json!({"total_tokens": total, "cost": spent.cost, "turns": self.conversation.turn()});

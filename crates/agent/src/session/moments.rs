@@ -24,7 +24,8 @@ macro_rules! moments {
 
 moments! {
     Setup: "Before a session: the first in its project (`init`), and once a day (`maintenance`); by `gatehook setup`.",
-        "Variables that a hook writes to its `env_file` are in the environment of later hooks and of tools.";
+        "Variables that a hook writes to its `env_file` are in the environment of later hooks and of tools. Context is told \
+         to the model in the whole session.";
     SessionStart: "Once, with the first prompt of a session, before anything else.",
         "A block ends what was begun, and the model is not asked. Context is told to the model in the whole session.";
     SessionEnd: "At the end of a session, whatever ended it.", "None: it is over.";

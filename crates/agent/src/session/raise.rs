@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::SystemTime;
 
+use gatehook_engine::Executor;
 use gatehook_engine::events::{Entry, Event, Input, Message, Verdict};
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
@@ -18,7 +19,8 @@ const SHOWN: usize = 50;
 impl Session {
     /// What hooks of every event are told.
     pub(super) fn about(&self) -> Input {
-        about(&self.setup, &self.id, self.started, &self.cast.agent)
+        let about = about(&self.setup, &self.id, self.started, &self.cast.agent);
+        Input { branch: self.branch.clone(), ..about }
     }
 
     /// Raises an event with the hooks of the agent at work.
@@ -28,12 +30,23 @@ impl Session {
         cancel: &CancellationToken,
         with: impl FnOnce(&mut Input),
     ) -> Verdict {
-        if !self.cast.executor.has(event) {
+        self.raise_with(&self.cast.executor, event, cancel, with).await
+    }
+
+    /// Raises an event with these hooks.
+    pub(super) async fn raise_with(
+        &self,
+        executor: &Executor,
+        event: Event,
+        cancel: &CancellationToken,
+        with: impl FnOnce(&mut Input),
+    ) -> Verdict {
+        if !executor.has(event) {
             return Verdict::allow();
         }
         let mut input = self.about();
         with(&mut input);
-        Box::pin(self.cast.executor.dispatch(event, &input, cancel)).await
+        Box::pin(executor.dispatch(event, &input, cancel)).await
     }
 
     /// The end of the conversation.

@@ -51,6 +51,7 @@ impl Session {
 
     async fn lead(&mut self, event: Option<Event>, text: &str, cancel: &CancellationToken) -> Done {
         let mut progress = Progress { cap: self.cast.agent.max_iterations, ..Progress::default() };
+        self.look_at_branch().await;
         let reason = match Box::pin(self.run(event, text, &mut progress, cancel)).await {
             Ok(()) => Reason::Normal,
             Err(end) => {
@@ -62,6 +63,7 @@ impl Session {
         };
         // What cannot be kept has been told already, or is told by the next prompt.
         let _ = self.keep(vec![Entry::TurnEnd { reason: reason.name().into() }]).await;
+        self.stop_following();
         self.contexts = Contexts { session: std::mem::take(&mut self.contexts.session), ..Contexts::default() };
         if self.depth == 0 && self.setup.person.is_some() {
             self.raise(Event::OnUserInput, &CancellationToken::new(), |_| {}).await;
@@ -89,6 +91,7 @@ impl Session {
             self.compact_if_full(cancel).await?;
             self.count(progress, cancel).await?;
             self.contexts.turn.clear();
+            self.see_changes().await;
             self.steer(cancel).await?;
             let turn = self.turn(progress, cancel).await;
             let reason = turn.as_ref().map_or_else(End::reason, Next::reason);
@@ -129,7 +132,13 @@ impl Session {
         self.live(cancel)?;
         let verdict = pass(event, verdict)?;
         add(&mut self.contexts.run, &told(&verdict));
-        self.turns(text).await
+        match self.called(text) {
+            Some((skill, args)) => {
+                let said = self.follow_for_user(skill, args, cancel).await?;
+                self.turns(&said).await
+            }
+            None => self.turns(text).await,
+        }
     }
 
     /// Begins with a text.

@@ -280,7 +280,7 @@ fn model_definition(section: &Section<'_>, providers: &BTreeMap<&str, Section<'_
         None => provider,
     };
     let mut definition = plain(&format!("{speaks}/{model}"));
-    definition.base_url = section.text("base_url").or_else(|| of_place("base_url")).map(str::to_owned);
+    definition.base_url = address(section).or_else(|| place.and_then(address));
     definition.token_key = section.text("token_key").or_else(|| of_place("token_key")).map(str::to_owned);
     for name in REQUEST {
         if let Some(number) = section.number(name) {
@@ -304,6 +304,18 @@ fn model_definition(section: &Section<'_>, providers: &BTreeMap<&str, Section<'_
         definition.prices = Some((price("input"), price("output")));
     }
     Some(definition)
+}
+
+/// A `base_url` that can be called: what is said to a model must not go elsewhere because its place is misspelled.
+fn address(section: &Section<'_>) -> Option<String> {
+    let url = section.text("base_url")?;
+    let parsed = url.parse::<http::Uri>().ok().filter(|uri| matches!(uri.scheme_str(), Some("http" | "https")));
+    if parsed.is_none_or(|uri| uri.authority().is_none()) {
+        let problem = section.problem(Kind::InvalidUrl, "this is no http or https address");
+        section.report(problem.at(section.place("base_url")).help("write it as in `http://127.0.0.1:11434/v1`"));
+        return None;
+    }
+    Some(url.to_owned())
 }
 
 /// The `model` of an agent: a name of `models`, or as in `openai/gpt-4o`.

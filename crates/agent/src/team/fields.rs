@@ -37,6 +37,7 @@ pub const AGENT: &[Field] = &[
     Field::new("folders", Shape::Texts, "Folders beside the workspace that tools may use; from the file's folder."),
     Field::new("private_addresses", Shape::Bool, "`fetch` may call this machine and private networks.")
         .default("false"),
+    Field::new("maintenance_interval", Shape::Age, "How often `setup` hooks look after a project.").default("24h"),
 ];
 
 /// One of `agents`.

@@ -144,6 +144,7 @@ impl Defaults {
             sandbox: self.sandbox.or(weaker.sandbox),
             folders: self.folders.or(weaker.folders),
             private_addresses: self.private_addresses.or(weaker.private_addresses),
+            maintenance_interval: self.maintenance_interval.or(weaker.maintenance_interval),
         }
     }
 }

@@ -15,6 +15,7 @@ mod toolset;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use gatehook_engine::HooksConfig;
 use gatehook_engine::definition::Origin;
@@ -104,6 +105,17 @@ pub enum Skills {
     Off,
 }
 
+impl Skills {
+    /// Whether it may use the one of this name.
+    pub fn has(&self, name: &str) -> bool {
+        match self {
+            Self::All => true,
+            Self::Only(names) => names.iter().any(|known| known == name),
+            Self::Off => false,
+        }
+    }
+}
+
 /// Tools of one kind.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Toolset {
@@ -143,6 +155,8 @@ pub struct Defaults {
     pub folders: Option<Vec<PathBuf>>,
     /// `fetch` may call this machine and private networks.
     pub private_addresses: Option<bool>,
+    /// How often `setup` hooks look after a project.
+    pub maintenance_interval: Option<Duration>,
 }
 
 /// A model that docker-agent's file defines by a name of its own.

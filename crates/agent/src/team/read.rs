@@ -59,7 +59,7 @@ pub(super) fn written(root: &Section<'_>) -> Option<Arc<serde_json::Value>> {
 
 pub(super) fn origin(section: &Section<'_>, options: &ReadOptions<'_>) -> Origin {
     let line = section.context.document.line(section.head().start);
-    Origin { source: options.source, file: options.file.clone(), line, agent: None }
+    Origin { source: options.source, file: options.file.clone(), line, ..Origin::default() }
 }
 
 fn defaults(section: &Section<'_>, options: &ReadOptions<'_>) -> Defaults {
@@ -73,6 +73,7 @@ fn defaults(section: &Section<'_>, options: &ReadOptions<'_>) -> Defaults {
         sandbox: section.bool("sandbox"),
         folders: folders.map(|folders| folders.iter().map(|path| home(path, options, folder)).collect()),
         private_addresses: section.bool("private_addresses"),
+        maintenance_interval: section.age("maintenance_interval"),
     }
 }
 

@@ -354,6 +354,7 @@ fn what_docker_agent_has_and_we_have_not_is_named_as_such() {
         ("agents: {root: {sub_agents: ['myorg/reviewer']}}", "agents of registries and addresses are not read"),
         ("models: {m: {provider: openai, model: x, routing: []}}", "docker-agent's `routing` is not supported here"),
         ("models: {m: {provider: openai}}", "`model` must be set"),
+        ("models: {m: {provider: openai, model: x, base_url: example.org}}", "this is no http or https address"),
         ("runtime: {sandbox: true}", "docker-agent's `sandbox` is not supported here"),
     ] {
         let text = if text.starts_with("agents") { text.to_owned() } else { format!("agents: {{root: {{}}}}\n{text}") };

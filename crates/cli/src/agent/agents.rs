@@ -78,6 +78,7 @@ impl Making<'_> {
             shelves: if self.servers.is_empty() { Vec::new() } else { vec![self.servers.shelf(definition)] },
             sub_agents: definition.sub_agents.clone(),
             handoffs: definition.handoffs.clone(),
+            skills: definition.skills.clone(),
             executor: self.policy.executor_of(&own, self.env, &BTreeMap::new())?,
             rules: self.rules(definition)?,
             max_iterations: cap.filter(|cap| *cap > 0),

@@ -1,16 +1,20 @@
 //! The agent of `run` and `chat`: from configuration and command line to a session that can begin.
 //!
-//! `headless`: what `run` prints. `leading`: signals, and the end of all that a session started.
+//! `context`: what the project tells it. `worktree`: a working tree of its own. `headless`: what `run` prints. `leading`: signals, and the end of all that a session started.
 
 mod agents;
+mod context;
 pub(crate) mod headless;
 mod kept;
 mod leading;
 pub(crate) mod remembered;
+mod worktree;
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use gatehook_agent::agents::Agents;
 use gatehook_agent::approval::SafetyMode;
 use gatehook_agent::mcp::{Host, ServerDefinition, Servers};
 use gatehook_agent::model::Model;
@@ -18,7 +22,7 @@ use gatehook_agent::report::{Report, Watches};
 use gatehook_agent::session::{Beginning, Person, Session, Setup};
 use gatehook_agent::team::{Team, Tools};
 use gatehook_agent::tools::Scene;
-use gatehook_events::Input;
+use gatehook_agent::watch::{Changes, Watching};
 use gatehook_events::journal::{Forgets, Journal};
 use gatehook_gateway::ModelConfig;
 use gatehook_store::Sessions;
@@ -29,13 +33,18 @@ use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::models::AgentModels;
 use crate::policy::{self, Reading};
+use crate::preparing::{MAINTENANCE, prepare_if_due};
 use crate::print::Printer;
 use crate::recording::Recording;
 use crate::sessions;
 
+use self::worktree::Worktree;
+
 pub(crate) use leading::{alone, lead};
 
 use self::agents::Making;
+
+type Env = BTreeMap<String, String>;
 
 /// How full the model's window may be.
 const COMPACT_AT: f64 = 0.9;
@@ -48,6 +57,8 @@ pub(crate) struct Ready {
     servers: Servers,
     /// What files say of models.
     models: Vec<ModelConfig>,
+    /// Who looks at files while it works.
+    _watching: Option<Watching>,
 }
 
 /// Who looks on, and who is asked.
@@ -62,18 +73,27 @@ pub(crate) fn ready(args: &AgentArgs, audience: Audience, printer: &mut Printer)
     let policy = Reading::of_agents(&[], args.config.as_deref(), "native", &env)?.policy()?;
     list::waiting(&policy).into_iter().for_each(|note| printer.note(&note));
     let recording = Recording::of_agent(policy.traces(), &env);
+    let here = std::env::current_dir()?.canonicalize()?;
+    let beginning = kept::beginning(args, &env, &here)?;
     let team = policy.team()?;
-    let workspace: Arc<Path> = std::env::current_dir()?.canonicalize()?.into();
-    let notices = {
+    let making = |workspace: &Arc<Path>, env_of_tools: &Env| -> Result<(Servers, Agents), Failure> {
         let watcher = audience.watcher.clone();
-        Arc::new(move |text: String| watcher.report(Report::Notice { level: "warning", text: text.into() }))
+        let notices =
+            Arc::new(move |text: String| watcher.report(Report::Notice { level: "warning", text: text.into() }));
+        let host = Host { workspace: workspace.clone(), env: Arc::new(env_of_tools.clone()), notices };
+        let servers = Servers::new(&used(&team), &host);
+        let agents = Making { args, policy: &policy, env: &env, team: &team, servers: &servers }.agents()?;
+        Ok((servers, agents))
     };
-    let host = Host { workspace: workspace.clone(), env: Arc::new(env.clone()), notices };
-    let servers = Servers::new(&used(&team), &host);
-    let agents = Making { args, policy: &policy, env: &env, team: &team, servers: &servers }.agents()?;
+    let mut workspace: Arc<Path> = here.clone().into();
+    let mut env_of_tools = context::environment(&policy, &env)?;
+    let (mut servers, mut agents) = making(&workspace, &env_of_tools)?;
+    let about = context::about(&env);
+    let told_first = context::before(&about, &beginning, agents.root(), &here);
+    let interval = team.defaults.maintenance_interval.unwrap_or(MAINTENANCE);
+    let prepared = prepare_if_due(&policy, interval, context::of_folder(&told_first, &here), &env, printer)?;
+    let skills = context::skills(&policy, &env, printer)?;
     let models = policy.known_models(&env);
-    let user = ["USER", "LOGNAME"].iter().find_map(|name| env.get(*name)).map(String::as_str).map(str::to_owned);
-    let beginning = kept::beginning(args, &env, &workspace)?;
     let journal: Arc<dyn Journal> = match sessions::path(&env) {
         Some(path) => Arc::new(Sessions::new(path)),
         None => {
@@ -81,20 +101,38 @@ pub(crate) fn ready(args: &AgentArgs, audience: Audience, printer: &mut Printer)
             Arc::new(Forgets)
         }
     };
-    let scene = Scene { session_id: "".into(), workspace, allowed: folders(args, &team)?, env: Arc::new(env) };
+    let (allowed, mode) = (folders(args, &team)?, mode(args)?);
+    // Last, so that nothing keeps the session from beginning in it.
+    let worktree = args.worktree.as_deref().map(|branch| Worktree::make(branch, &here)).transpose()?;
+    let mut said = vec![prepared.clone().unwrap_or_default()];
+    if let Some(tree) = &worktree {
+        said.push(tree.told(&policy, agents.root().executor.clone(), told_first, printer)?);
+        workspace = tree.workspace.as_path().into();
+    }
+    if prepared.is_some() || worktree.is_some() {
+        // Hooks, tools and servers know now what was prepared, and where they work.
+        env_of_tools = context::environment(&policy, &env)?;
+        (servers, agents) = making(&workspace, &env_of_tools)?;
+    }
+    let context::Told { standing, about } = context::told(&workspace, about, &said);
+    let changes = Changes::default();
+    let watching = context::watching(&workspace, &agents, &skills, (&changes, &env), printer);
+    let scene = Scene { session_id: "".into(), workspace, allowed, env: Arc::new(env_of_tools) };
     let setup = Setup {
         agents,
         scene,
-        mode: mode(args)?.or(team.root().and_then(|root| root.mode)).or(team.defaults.mode),
+        skills,
+        changes,
+        mode: mode.or(team.root().and_then(|root| root.mode)).or(team.defaults.mode),
         person: audience.person,
         watcher: audience.watcher,
         journal,
         recorder: recording.recorder(),
-        standing: "".into(),
-        about: Arc::new(Input { user: user.map(Into::into), ..Input::default() }),
+        standing: standing.into(),
+        about: Arc::new(about),
         compact_at: team.defaults.compaction_threshold.unwrap_or(COMPACT_AT),
     };
-    Ok(Ready { setup, beginning, recording, servers, models })
+    Ok(Ready { setup, beginning, recording, servers, models, _watching: watching })
 }
 
 /// The servers that an agent may call.

@@ -33,7 +33,9 @@ pub(crate) fn run(args: &FileArgs, env: &BTreeMap<String, String>, printer: &mut
     let executor = policy.executor(env)?;
     let in_force = executor.hooks().map(Row::in_force);
     let others = policy.judgement.hooks.iter().filter(|judged| !judged.standing.is_in_force()).map(Row::waiting);
-    let mut rows: Vec<Row<'_>> = in_force.chain(others).chain(policy.hooks_of_agents().map(Row::waiting)).collect();
+    let of_skill = |judged: &&Judged| judged.standing.is_in_force() && judged.definition.origin.skill.is_some();
+    let of_skills = policy.judgement.hooks.iter().filter(of_skill).map(Row::waiting);
+    let mut rows: Vec<Row<'_>> = in_force.chain(of_skills).chain(others).chain(policy.hooks_of_agents().map(Row::waiting)).collect();
     rows.sort_by_key(|row| row.event as usize);
     if args.json {
         let rows: Vec<Value> = rows.iter().map(|row| row.json(&policy)).collect();
@@ -115,7 +117,11 @@ impl<'a> Row<'a> {
             },
             definition.origin.source.name().to_owned(),
             definition.profile.name().to_owned(),
-            self.why.clone().unwrap_or_else(|| "in force".to_owned()),
+            match (&self.why, &definition.origin.skill) {
+                (Some(why), _) => why.clone(),
+                (None, Some(skill)) => format!("in force while {skill} is followed"),
+                (None, None) => "in force".to_owned(),
+            },
             match &definition.origin.agent {
                 Some(agent) => format!("{}, of the agent {agent}", place(&definition.origin)),
                 None => place(&definition.origin),
@@ -139,6 +145,9 @@ impl<'a> Row<'a> {
         });
         if let (Some(agent), Some(json)) = (&origin.agent, json.as_object_mut()) {
             json.insert("agent".to_owned(), json!(agent));
+        }
+        if let (Some(skill), Some(json)) = (&origin.skill, json.as_object_mut()) {
+            json.insert("skill".to_owned(), json!(skill));
         }
         json
     }

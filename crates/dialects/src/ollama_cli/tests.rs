@@ -208,6 +208,17 @@ fn the_documented_variables_are_set_as_far_as_they_are_known() {
 }
 
 #[test]
+fn where_an_event_happens_is_told_in_its_context_and_not_beside_it() {
+    let files = json!(["AGENTS.md"]);
+    let extra = [("context_files".to_owned(), files.clone())].into();
+    let input = Input { branch: Some("main".into()), cwd: Some("/w".into()), extra, ..Input::default() };
+    let told = payload(Event::SessionStart, &input);
+    let context = json!({"cwd": "/w", "git_branch": "main", "context_files": files});
+    assert_eq!(told["data"]["context"], context);
+    assert!(told.get("branch").is_none() && told.get("context_files").is_none(), "{told}");
+}
+
+#[test]
 fn what_a_variable_tells_of_an_event_stands_in_the_line_too() {
     let text = |text: &str| Some(text.into());
     let input = Input {

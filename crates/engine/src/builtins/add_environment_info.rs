@@ -4,11 +4,12 @@ use std::sync::Arc;
 
 use gatehook_events::{Event, Input};
 
-use super::place::{Place, repository};
+use super::place::Place;
 use super::{Arguments, Judge, Judging};
 use crate::find::Others;
 use crate::handler::{DefinitionError, Handler};
 use crate::registry::BuiltinResult;
+use crate::repository;
 
 struct AddEnvironmentInfo(Arc<Place>);
 
@@ -29,7 +30,7 @@ impl Judge for AddEnvironmentInfo {
             "Environment:\n- Working directory: {}\n- Git repository: {}\n- Operating system: {}\n- Architecture: \
              {}\n- Shell: {}",
             dir.display(),
-            if repository(&dir).is_some() { "Yes" } else { "No" },
+            if repository::root(&dir).is_some() { "Yes" } else { "No" },
             system(std::env::consts::OS),
             architecture(std::env::consts::ARCH),
             self.0.variable("SHELL").unwrap_or("/bin/sh"),

@@ -6,9 +6,10 @@ use std::sync::Arc;
 
 use gatehook_events::{Event, Output};
 
-use super::place::{Place, repository, shortened};
+use super::place::{Place, shortened};
 use crate::handler::{HandlerError, HookCall};
 use crate::handlers::command::tool::{Told, Tool, Until};
+use crate::repository;
 
 /// Variables that point git elsewhere than where it is asked.
 const ELSEWHERE: &[&str] = &[
@@ -75,7 +76,7 @@ impl AskGit {
         let Some(git) = &self.git else { return Ok(None) };
         let dir = self.place.dir(call.input);
         let looked = dir.clone();
-        if super::aside(call, move || repository(&looked).is_none()).await? {
+        if super::aside(call, move || repository::root(&looked).is_none()).await? {
             return Ok(None);
         }
         for question in questions {

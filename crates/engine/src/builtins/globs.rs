@@ -6,7 +6,7 @@ use regex::{Regex, RegexBuilder};
 
 /// A list of patterns, compiled.
 #[derive(Debug, Default)]
-pub(super) struct Globs {
+pub(crate) struct Globs {
     rules: Vec<Rule>,
 }
 
@@ -17,23 +17,23 @@ struct Rule {
 }
 
 /// Bytes of a list that are read.
-pub(super) const LIST_LIMIT: usize = 256 << 10;
+pub(crate) const LIST_LIMIT: usize = 256 << 10;
 
 impl Globs {
     /// A list that matches in any case or in the very one. What is wrong with a pattern names it.
-    pub(super) fn new<'p>(patterns: impl IntoIterator<Item = &'p str>, any_case: bool) -> Result<Self, String> {
+    pub(crate) fn new<'p>(patterns: impl IntoIterator<Item = &'p str>, any_case: bool) -> Result<Self, String> {
         let rules = patterns.into_iter().map(|pattern| rule(pattern, any_case));
         Ok(Self { rules: rules.filter_map(Result::transpose).collect::<Result<_, _>>()? })
     }
 
     /// The list in a file's text; comments and empty lines say nothing, and neither does what is no pattern.
-    pub(super) fn of_lines(text: &str) -> Self {
+    pub(crate) fn of_lines(text: &str) -> Self {
         let lines = text.lines().map(|line| if line.starts_with('#') { "" } else { line });
         Self { rules: lines.filter_map(|line| rule(line, false).ok().flatten()).collect() }
     }
 
     /// Whether the list has this path, written with `/` and relative to where the list is.
-    pub(super) fn has(&self, path: &str) -> bool {
+    pub(crate) fn has(&self, path: &str) -> bool {
         let last = self.rules.iter().rev().find(|rule| rule.regex.is_match(path));
         last.is_some_and(|rule| !rule.takes_out)
     }

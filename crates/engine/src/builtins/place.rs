@@ -97,7 +97,7 @@ pub(super) fn file_instruction(group: &str, path: &Path, content: &str) -> Value
 }
 
 /// At most `limit` bytes of a regular file; `None` where it cannot be read or is empty.
-pub(super) fn read(path: &Path, limit: usize) -> Option<String> {
+pub(crate) fn read(path: &Path, limit: usize) -> Option<String> {
     if !path.metadata().ok()?.is_file() {
         return None; // To open a pipe would wait for its other end.
     }
@@ -117,17 +117,6 @@ pub(super) fn shortened(text: &str, limit: usize) -> String {
     let head = text.get(..text.floor_char_boundary(limit)).unwrap_or_default();
     let head = head.rsplit_once('\n').map_or(head, |(lines, _)| lines);
     format!("{head}\n… (truncated)")
-}
-
-/// The folder of the repository that `dir` is in: the nearest one with a `.git`, which is a file in linked worktrees and
-/// submodules.
-pub(super) fn repository(dir: &Path) -> Option<PathBuf> {
-    let is_git = |path: &Path| match path.metadata() {
-        Ok(metadata) if metadata.is_dir() => true,
-        Ok(metadata) if metadata.is_file() => read(path, 4096).is_some_and(|text| text.starts_with("gitdir:")),
-        _ => false,
-    };
-    dir.ancestors().find(|folder| is_git(&folder.join(".git"))).map(Path::to_owned)
 }
 
 #[cfg(test)]

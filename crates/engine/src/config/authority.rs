@@ -25,7 +25,7 @@ pub(super) fn required(root: &Section<'_>, options: &ReadOptions<'_>) -> Vec<Req
         let Some(event) = guarded(&section, &key.text, &key.span) else { continue };
         for (name, span) in names(&section, node) {
             let line = root.context.document.line(span.start);
-            let origin = Origin { source: options.source, file: options.file.clone(), line, agent: None };
+            let origin = Origin { source: options.source, file: options.file.clone(), line, agent: None, skill: None };
             required.push(Required { event, name, origin });
         }
     }

@@ -85,6 +85,7 @@ pub(super) fn hook(section: &Section<'_>, options: &ReadOptions<'_>, source: Sou
             file: options.file.clone(),
             line: section.context.document.line(section.head().start),
             agent: options.agent.clone(),
+            skill: None,
         },
         ..HookDefinition::new(options.profile, handler)
     }

@@ -78,6 +78,7 @@ pub(crate) fn judge(event: Event, draft: &Draft<'_>, options: &ReadOptions<'_>) 
             file: options.file.clone(),
             line: section.context.document.line(section.head().start),
             agent: options.agent.clone(),
+            skill: None,
         },
     })
 }

@@ -9,6 +9,7 @@ use crate::definition::{Condition, HandlerDefinition, OnError};
 use crate::handler::{DefinitionError, Run};
 use crate::{Executor, Handler, HandlerEnv, HandlerFactory, HookDefinition, HookGroup, HooksConfig, Options, Registry};
 
+mod joined;
 mod picked;
 mod recorded;
 

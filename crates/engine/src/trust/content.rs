@@ -106,6 +106,9 @@ fn definition(event: Event, matcher: &str, hook: &HookDefinition, project: &Proj
             policy => ENV_POLICY.iter().find(|(_, it)| *it == policy).map(|(word, _)| *word).into(),
         },
     );
+    if let Some(skill) = &hook.origin.skill {
+        put("skill", (**skill).into());
+    }
     if let Some(command) = hook.handler.command()
         && !command.shell
         && Path::new(&command.command).starts_with(project.root())

@@ -1,12 +1,12 @@
 //! Which hooks are in force, and why the others are not.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use gatehook_events::{Event, Profile};
 
 use super::content::{Content, digest};
 use super::ollm;
-use super::project::Project;
+use super::project::{PROJECT_DIR, Project};
 use super::seal::Seal;
 use super::stamp::Stamp;
 use super::store::{Approval, Approvals, ApprovedFile, StoreError};
@@ -275,13 +275,14 @@ fn switched_off(definition: &HookDefinition) -> Option<Standing> {
     definition.switched_off.as_deref().map(|by| Standing::SwitchedOff(by.to_owned()))
 }
 
-/// Lets a hook find the folder that was looked at, and no other, by the variable of its contract: what runs must be what
+/// Lets a hook find the folder that was looked at, and no other, by the variables of its contract: what runs must be what
 /// was approved, wherever somebody works.
 fn place(definition: &mut HookDefinition, project: &Project) {
-    if definition.profile == Profile::OllamaCli
-        && let Some(root) = project.root().to_str()
-    {
-        definition.env.entry("OLLAMA_PROJECT_DIR".to_owned()).or_insert_with(|| root.to_owned());
+    let Some(root) = project.root().to_str() else { return };
+    let mut put = |name: &str| definition.env.entry(name.to_owned()).or_insert_with(|| root.to_owned()).clone();
+    put(PROJECT_DIR);
+    if definition.profile == Profile::OllamaCli {
+        put("OLLAMA_PROJECT_DIR");
     }
 }
 
@@ -358,7 +359,8 @@ impl Judgement {
             let group = HookGroup { event: required.0.event, matcher: String::new(), hooks: vec![absent(required)] };
             config.groups.push(group);
         }
-        for judged in self.hooks.iter().filter(|judged| judged.standing.is_in_force()) {
+        let is_standing = |judged: &&Judged| judged.definition.origin.skill.is_none();
+        for judged in self.hooks.iter().filter(|judged| judged.standing.is_in_force()).filter(is_standing) {
             let mut hook = judged.definition.clone();
             if required.iter().any(|required| required.is(judged)) {
                 hook.on_error = Some(OnError::Block);
@@ -367,6 +369,20 @@ impl Judgement {
             config.groups.push(HookGroup { event: judged.event, matcher: judged.matcher.clone(), hooks: vec![hook] });
         }
         config
+    }
+
+    /// The hooks of a skill's file that are in force while the skill is followed, each under its seal.
+    pub fn of_skill(&self, file: &Path) -> HooksConfig {
+        let of_file = |judged: &&Judged| {
+            let origin = &judged.definition.origin;
+            origin.skill.is_some() && origin.file.as_deref().is_some_and(|path| path == file)
+        };
+        let in_force = self.hooks.iter().filter(of_file).filter(|judged| judged.standing.is_in_force());
+        let group = |judged: &Judged| {
+            let hook = HookDefinition { seal: Self::seal(judged), ..judged.definition.clone() };
+            HookGroup { event: judged.event, matcher: judged.matcher.clone(), hooks: vec![hook] }
+        };
+        HooksConfig { groups: in_force.map(group).collect() }
     }
 
     /// Takes the hooks of a profile out of force, as a variable of this name says. What the administrator put into force
@@ -407,7 +423,9 @@ impl Judgement {
 impl Required {
     fn is(&self, judged: &Judged) -> bool {
         let event = judged.event.public_name() == self.event.public_name();
-        event && judged.definition.display_name() == self.name
+        // What is in force at times guards nothing at the others.
+        let is_standing = judged.definition.origin.skill.is_none();
+        event && is_standing && judged.definition.display_name() == self.name
     }
 }
 

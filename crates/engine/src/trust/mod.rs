@@ -47,7 +47,7 @@ mod words;
 
 pub use content::Content;
 pub use judgement::{Ground, Judged, Judgement, Required, Standing, judge, of_right};
-pub use project::Project;
+pub use project::{PROJECT_DIR, Project};
 pub use seal::Seal;
 pub(crate) use seal::sealed;
 

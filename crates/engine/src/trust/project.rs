@@ -8,9 +8,12 @@ use std::sync::Arc;
 use crate::definition::HookDefinition;
 use crate::handlers::command;
 
+/// The variable by which every hook finds the project.
+pub const PROJECT_DIR: &str = "GATEHOOK_PROJECT_DIR";
+
 /// Variables that hooks of one system or another find the project by.
 const PROJECT_VARIABLES: &[&str] = &[
-    "GATEHOOK_PROJECT_DIR",
+    PROJECT_DIR,
     "OLLAMA_PROJECT_DIR",
     "QARIN_PROJECT_DIR",
     "CLAUDE_PROJECT_DIR",

@@ -495,3 +495,39 @@ fn what_is_switched_off_is_no_hook_in_force_even_where_it_is_approved_or_needs_n
         assert!(judgement.in_force(&[]).is_empty(), "{source:?}");
     }
 }
+
+/// The same hooks, brought by a skill.
+fn of_skill(mut hooks: HooksConfig) -> HooksConfig {
+    hooks.hooks_mut().for_each(|hook| hook.origin.skill = Some("s".into()));
+    hooks
+}
+
+#[test]
+fn a_skills_hooks_are_no_standing_ones_and_stand_in_for_none() {
+    let mut world = World::new(&[("guard.sh", "exit 2\n")]);
+    let named = format!("pre_tool_use: [{}]", GUARD.replace("type:", "name: guard, type:"));
+    let file = world.root().join("gatehook.yaml");
+    let judgement = |world: &World| judge(of_skill(world.hooks(&named)), &world.ground);
+    assert!(judgement(&world).of_skill(&file).is_empty());
+    let approval = judgement(&world).hooks[0].approval("2026-01-01T00:00:00Z", "me").unwrap();
+    world.ground.approvals = Ok(Approvals::default().with(approval));
+    let approved = judgement(&world);
+    assert!(approved.hooks[0].standing.is_in_force());
+    assert!(approved.in_force(&[]).is_empty());
+    assert_eq!(approved.of_skill(&file).groups.len(), 1);
+    assert!(approved.of_skill(&file).hooks_mut().all(|hook| hook.seal.is_some()));
+    assert!(approved.of_skill(Path::new("/elsewhere/SKILL.md")).is_empty());
+    let required = [Required { event: Event::PreToolUse, name: "guard".to_owned(), origin: Origin::default() }];
+    assert_eq!(approved.missing(&required).len(), 1, "what is in force at times guards nothing at the others");
+    // The approval is of the skill's hook, and of no standing one.
+    assert!(!judge(world.hooks(&named), &world.ground).hooks[0].standing.is_in_force());
+}
+
+#[test]
+fn a_projects_hook_finds_the_folder_that_was_looked_at() {
+    let world = World::new(&[("guard.sh", "")]);
+    let judged = world.judge(GUARD);
+    assert_eq!(judged.definition.env.get(PROJECT_DIR).map(Path::new), Some(world.root()));
+    let own = world.judge("{type: command, command: 'sh $GATEHOOK_PROJECT_DIR/guard.sh'}");
+    assert_eq!(paths(&own.content.unwrap()), ["guard.sh"]);
+}

@@ -4,7 +4,7 @@
 //! that nobody writes a message in vain, and `commit-msg` raises the event, once.
 
 mod install;
-mod repository;
+pub(crate) mod repository;
 mod stage;
 
 use crate::args::GitCommand;

@@ -73,7 +73,7 @@ fn git<S: AsRef<OsStr>>(folder: &Path, args: impl IntoIterator<Item = S>) -> Com
 }
 
 /// What git prints, without the line's end.
-pub(super) fn line(folder: &Path, args: &[&str]) -> Result<String, Failure> {
+pub(crate) fn line(folder: &Path, args: &[&str]) -> Result<String, Failure> {
     let printed = String::from_utf8(bytes(folder, args, None)?);
     let printed = printed.map_err(|_| failed(args, "its answer is not UTF-8"))?;
     Ok(printed.strip_suffix('\n').unwrap_or(&printed).to_owned())

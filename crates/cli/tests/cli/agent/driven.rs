@@ -49,9 +49,11 @@ pub(crate) fn text(text: &str) -> Value {
 impl Driven {
     /// One whose model says these, in turn.
     pub(crate) fn new(script: impl IntoIterator<Item = Value>) -> Self {
-        let script = script.into_iter().collect();
+        let (script, home) = (script.into_iter().collect(), Rc::new(Home::new()));
+        // What hooks write down is not what they are told of.
+        home.file(".gitignore", "/home/\n");
         Self {
-            home: Rc::new(Home::new()),
+            home,
             answers: BTreeMap::new(),
             script,
             config: String::new(),

@@ -4,7 +4,7 @@ use serde_json::json;
 
 use super::driven::{Driven, call, text};
 
-const BEGIN: [&str; 2] = ["session_start", "user_prompt_submit"];
+const BEGIN: [&str; 3] = ["setup", "session_start", "user_prompt_submit"];
 const ASK: [&str; 3] = ["turn_start", "before_llm_call", "pre_inference"];
 const ANSWERED: [&str; 2] = ["post_inference", "after_llm_call"];
 const CALL: [&str; 6] = [
@@ -44,7 +44,7 @@ fn a_tool_call_raises_its_events_between_two_calls_of_the_model() {
 fn a_tool_that_fails_raises_its_failure_behind_its_end() {
     let drove = Driven::new([call("read", json!({"path": "none.txt"})), text("Done.")]).run("Read none.txt.");
     let of_call = expected(&[&CALL, &["post_tool_use_failure", "turn_end"]]);
-    assert_eq!(drove.events()[7..15], of_call, "{}", drove.ran.shown());
+    assert_eq!(drove.events()[8..16], of_call, "{}", drove.ran.shown());
     assert_eq!(drove.one("post_tool_use_failure")["error_kind"], "not_found");
     assert_eq!(drove.one("post_tool_use")["tool_error"], true);
 }

@@ -13,11 +13,12 @@ use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
 use super::super::git;
-use super::super::place::{read, repository, state};
+use super::super::place::{read, state};
 use super::unbounded;
 use crate::handler::HandlerError;
 use crate::handlers::command::tool::{Told, Tool, Until};
 use crate::handlers::{command::describe, stopped};
+use crate::repository;
 
 /// Files over this many bytes are left out.
 const FILE_LIMIT: u64 = 2 << 20;
@@ -126,7 +127,9 @@ impl Snapshots {
     /// The checkpoints of the worktree that `dir` is in; `None` outside of one, and where there is no git. Reads a few
     /// files.
     pub fn open(dir: &Path, env: &BTreeMap<String, String>) -> Result<Option<Self>> {
-        let Some(worktree) = repository(dir).and_then(|worktree| worktree.canonicalize().ok()) else { return Ok(None) };
+        let Some(worktree) = repository::root(dir).and_then(|worktree| worktree.canonicalize().ok()) else {
+            return Ok(None);
+        };
         let Some(mut git) = git::find(env) else { return Ok(None) };
         let store =
             state(env).ok_or(SnapshotError::NoState)?.join("snapshots").join(digest(&worktree.to_string_lossy()));
