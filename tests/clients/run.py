@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Runs the SDK tests, Python's and JavaScript's, against one set of servers, and counts them together.
+"""Runs the tests of SDKs, in Python and JavaScript, and of the agent, in Python, against one set of servers, and counts
+them together.
 
 usage: run.py [WORD]    only tests whose name has WORD in it
 
@@ -54,6 +55,7 @@ def start(home, processes):
         "recorded": recorded.streams(),
         "records": start_records({"upstream": at_upstream, "webhook": at_webhook}, pauses),
         "answer": models.ANSWER,
+        "window": models.WINDOW,
         "before_pause": upstream.BEFORE_PAUSE,
         "user_message": webhook.USER_MESSAGE,
         "agent_message": webhook.AGENT_MESSAGE,

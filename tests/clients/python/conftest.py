@@ -46,3 +46,9 @@ def seen_tool():
 def seen_think():
     """With a model that thinks before it answers."""
     return Seen("think")
+
+
+@pytest.fixture
+def seen_steps():
+    """With a model that does an agent's work: three tool calls, one after the other, and a last answer."""
+    return Seen("steps")

@@ -54,7 +54,6 @@ pub(crate) fn run(options: &Options) -> Outcome<Report> {
             against: None,
             rounds: Vec::new(),
             bound: AtMost(30.0),
-            rounds: Vec::new(),
         },
         Row {
             what: format!("a turn with a tool call, around turn {TURNS} of a session"),
@@ -63,7 +62,6 @@ pub(crate) fn run(options: &Options) -> Outcome<Report> {
             against: Some((format!("turn {AROUND}"), median(early))),
             rounds: Vec::new(),
             bound: AtMost(1.5),
-            rounds: Vec::new(),
         },
         Row::memory(&format!("the most memory of a session of {TURNS} turns"), median(memory), AtMost(100.0)),
     ];
