@@ -35,7 +35,8 @@ pub(crate) fn run(args: &FileArgs, env: &BTreeMap<String, String>, printer: &mut
     let others = policy.judgement.hooks.iter().filter(|judged| !judged.standing.is_in_force()).map(Row::waiting);
     let of_skill = |judged: &&Judged| judged.standing.is_in_force() && judged.definition.origin.skill.is_some();
     let of_skills = policy.judgement.hooks.iter().filter(of_skill).map(Row::waiting);
-    let mut rows: Vec<Row<'_>> = in_force.chain(of_skills).chain(others).chain(policy.hooks_of_agents().map(Row::waiting)).collect();
+    let mut rows: Vec<Row<'_>> =
+        in_force.chain(of_skills).chain(others).chain(policy.hooks_of_agents().map(Row::waiting)).collect();
     rows.sort_by_key(|row| row.event as usize);
     if args.json {
         let rows: Vec<Value> = rows.iter().map(|row| row.json(&policy)).collect();

@@ -52,14 +52,7 @@ impl Driven {
         let (script, home) = (script.into_iter().collect(), Rc::new(Home::new()));
         // What hooks write down is not what they are told of.
         home.file(".gitignore", "/home/\n");
-        Self {
-            home,
-            answers: BTreeMap::new(),
-            script,
-            config: String::new(),
-            args: Vec::new(),
-            is_silent: false,
-        }
+        Self { home, answers: BTreeMap::new(), script, config: String::new(), args: Vec::new(), is_silent: false }
     }
 
     /// What a hook of an event answers.
