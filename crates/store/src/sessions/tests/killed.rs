@@ -18,6 +18,16 @@ fn writer(path: &Path, session: &str) -> Child {
     command.env(FILE, path).env(SESSION, session).stdout(Stdio::piped()).spawn().unwrap()
 }
 
+/// What it says, by whole lines: its death may cut the last one.
+fn said_by(child: &mut Child) -> impl Iterator<Item = String> + use<> {
+    let mut stdout = BufReader::new(child.stdout.take().unwrap());
+    std::iter::from_fn(move || {
+        let mut line = String::new();
+        stdout.read_line(&mut line).unwrap();
+        line.strip_suffix('\n').map(str::to_owned)
+    })
+}
+
 #[tokio::test]
 #[ignore = "other tests run it in a process of its own"]
 async fn writes_and_says_what_was_kept() {
@@ -90,7 +100,7 @@ fn what_was_acknowledged_survives_sigkill_at_any_moment() {
     for round in 0..25 {
         let id = format!("s-{round}");
         let mut child = writer(&path, &id);
-        let mut lines = BufReader::new(child.stdout.take().unwrap()).lines().map_while(Result::ok);
+        let mut lines = said_by(&mut child);
         let mut told = Told::default();
         for _ in 0..fastrand::usize(1..300) {
             while lines.next().is_some_and(|line| !told.hear(&line)) {}
@@ -115,7 +125,7 @@ fn a_session_that_was_killed_goes_on() {
     for _ in 0..5 {
         let before = archived(&path);
         let mut child = writer(&path, "s");
-        let mut lines = BufReader::new(child.stdout.take().unwrap()).lines().map_while(Result::ok);
+        let mut lines = said_by(&mut child);
         let mut told = Told::default();
         for _ in 0..fastrand::usize(5..40) {
             while lines.next().is_some_and(|line| !told.hear(&line)) {}
