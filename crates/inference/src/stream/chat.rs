@@ -27,7 +27,9 @@ const HEAD: &[&str] = &["id", "created", "model", "system_fingerprint"];
 pub(super) struct Chat {
     /// Completions: text stands in the choice, and there is nothing else.
     texts: bool,
-    head: Map<String, Value>,
+    /// The members of [`HEAD`] as the first chunk spells them, each with a comma behind it. They are read when a chunk is
+    /// made, which seldom is.
+    head: String,
     /// Usage came in a chunk of its own.
     usage_apart: bool,
 }
@@ -57,7 +59,9 @@ impl Chat {
                 b"error" if some => error = true,
                 b"__verbose" => frame.changes().remove(Document::ROOT, value),
                 _ if first && HEAD.iter().any(|name| name.as_bytes() == key) => {
-                    self.head.insert(String::from_utf8_lossy(key).into_owned(), document.value(value));
+                    for part in ["\"", &*String::from_utf8_lossy(key), "\":", document.raw(value), ","] {
+                        self.head.push_str(part);
+                    }
                 }
                 _ if some && is_echo(key) => frame.parts.push(Part::Tokens { member: (Document::ROOT, value) }),
                 _ => {}
@@ -135,7 +139,8 @@ impl Chat {
 
     /// A chunk with these choices.
     fn chunk(&self, choices: Value) -> Value {
-        let mut chunk = self.head.clone();
+        let head = format!("{{{}}}", self.head.trim_end_matches(','));
+        let mut chunk = Document::read(head.into()).map_or_else(|_| Map::new(), |head| head.map(Document::ROOT));
         chunk.entry("id").or_insert_with(|| "chatcmpl-gatehook".into());
         chunk.entry("created").or_insert_with(|| 0.into());
         chunk.entry("model").or_insert_with(|| "".into());

@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 
-use super::lines::{Framing, Raw, fields, lines};
+use super::lines::{Fields, Framing, Raw, fields, lines};
 use super::messages;
 use super::responses;
 use super::said::{Said, Span};
@@ -162,8 +162,7 @@ pub(super) struct Event<'f> {
 
 impl Frame {
     /// A frame, and the name of its event.
-    pub(super) fn new(framing: Framing, raw: Raw) -> (Self, Option<String>) {
-        let fields = fields(framing, raw.bytes());
+    pub(super) fn new(framing: Framing, (raw, fields): (Raw, Fields)) -> (Self, Option<String>) {
         let name = fields.event.and_then(|name| raw.bytes().get(name));
         let name = name.map(|name| String::from_utf8_lossy(name).into_owned());
         let data = match fields.data {

@@ -97,9 +97,10 @@ pub(super) struct Splitter {
     number: u64,
     /// The beginning of a frame whose end has not come.
     rest: BytesMut,
-    /// How much of the unfinished frame has been looked at, and where its last line begins.
+    /// Of the unfinished frame: how much has been looked at, where its last line begins, and what those before it say.
     seen: usize,
     line: usize,
+    fields: Fields,
 }
 
 impl Splitter {
@@ -113,6 +114,7 @@ impl Splitter {
             rest: BytesMut::new(),
             seen: 0,
             line: 0,
+            fields: Fields::default(),
         }
     }
 
@@ -141,13 +143,13 @@ impl Splitter {
         };
     }
 
-    /// The next frame that is there as a whole.
-    pub(super) fn next(&mut self) -> Result<Option<Raw>, Fault> {
+    /// The next frame that is there as a whole, and what its lines say.
+    pub(super) fn next(&mut self) -> Result<Option<(Raw, Fields)>, Fault> {
         let bytes = if self.rest.is_empty() { self.read.get(self.start..) } else { self.rest.get(..) };
         let bytes = bytes.unwrap_or_default();
         let end = match self.framing {
-            Framing::Events => event_end(bytes, &mut self.seen, &mut self.line, false),
-            Framing::Lines => line_end(bytes, &mut self.seen),
+            Framing::Events => event_end(bytes, &mut self.seen, &mut self.line, &mut self.fields),
+            Framing::Lines => line_end(bytes, &mut self.seen, &mut self.fields),
         };
         if end.unwrap_or(bytes.len()) > self.limit {
             return Err(Fault::TooLarge);
@@ -161,8 +163,11 @@ impl Splitter {
     }
 
     /// What came behind the last whole frame, once nothing more comes.
-    pub(super) fn finish(&mut self) -> Option<Raw> {
-        (!self.rest.is_empty()).then(|| self.cut(self.rest.len()))
+    pub(super) fn finish(&mut self) -> Option<(Raw, Fields)> {
+        (!self.rest.is_empty()).then(|| {
+            self.fields = fields(self.framing, &self.rest);
+            self.cut(self.rest.len())
+        })
     }
 
     /// What no frame was taken from.
@@ -174,19 +179,19 @@ impl Splitter {
         unread.freeze()
     }
 
-    fn cut(&mut self, length: usize) -> Raw {
+    fn cut(&mut self, length: usize) -> (Raw, Fields) {
         if !self.rest.is_empty() {
             self.read = self.rest.split().freeze();
             self.start = 0;
         }
         let range = self.start..self.start + length;
         (self.start, self.seen, self.line) = (range.end, 0, 0);
-        Raw { read: self.read.clone(), number: self.number, range }
+        (Raw { read: self.read.clone(), number: self.number, range }, std::mem::take(&mut self.fields))
     }
 }
 
 /// Behind the blank line that ends an event. A CR at the very end may be half of a CRLF: the next read tells.
-fn event_end(bytes: &[u8], seen: &mut usize, line: &mut usize, over: bool) -> Option<usize> {
+fn event_end(bytes: &[u8], seen: &mut usize, line: &mut usize, fields: &mut Fields) -> Option<usize> {
     loop {
         let Some(found) = memchr2(b'\n', b'\r', bytes.get(*seen..)?) else {
             *seen = bytes.len();
@@ -195,13 +200,14 @@ fn event_end(bytes: &[u8], seen: &mut usize, line: &mut usize, over: bool) -> Op
         let at = *seen + found;
         let next = match (bytes.get(at), bytes.get(at + 1)) {
             (Some(b'\r'), Some(b'\n')) => at + 2,
-            (Some(b'\r'), None) if !over => {
+            (Some(b'\r'), None) => {
                 *seen = at;
                 return None;
             }
             _ => at + 1,
         };
         let blank = at == *line;
+        field(bytes, *line..at, fields);
         (*seen, *line) = (next, next);
         if blank {
             return Some(next);
@@ -209,9 +215,12 @@ fn event_end(bytes: &[u8], seen: &mut usize, line: &mut usize, over: bool) -> Op
     }
 }
 
-fn line_end(bytes: &[u8], seen: &mut usize) -> Option<usize> {
+fn line_end(bytes: &[u8], seen: &mut usize, fields: &mut Fields) -> Option<usize> {
     let found = memchr(b'\n', bytes.get(*seen..)?).map(|found| *seen + found + 1);
     *seen = bytes.len();
+    if let Some(end) = found {
+        *fields = line_field(bytes.get(..end)?);
+    }
     found
 }
 
@@ -230,16 +239,20 @@ const BOM: &[u8] = b"\xef\xbb\xbf";
 
 /// Reads the lines of a frame.
 pub(super) fn fields(framing: Framing, frame: &[u8]) -> Fields {
-    let mut fields = Fields::default();
     match framing {
-        Framing::Lines => {
-            let end = frame.trim_ascii_end().len();
-            let start = end - frame.get(..end).unwrap_or_default().trim_ascii_start().len();
-            fields.data = (start < end).then_some(start..end);
+        Framing::Lines => line_field(frame),
+        Framing::Events => {
+            let mut fields = Fields::default();
+            lines(frame, |line| field(frame, line, &mut fields));
+            fields
         }
-        Framing::Events => lines(frame, |line| field(frame, line, &mut fields)),
     }
-    fields
+}
+
+fn line_field(frame: &[u8]) -> Fields {
+    let end = frame.trim_ascii_end().len();
+    let start = end - frame.get(..end).unwrap_or_default().trim_ascii_start().len();
+    Fields { data: (start < end).then_some(start..end), ..Fields::default() }
 }
 
 /// Each line of an event, without its end.
@@ -253,9 +266,16 @@ pub(super) fn lines(frame: &[u8], mut each: impl FnMut(Range<usize>)) {
     }
 }
 
-fn field(frame: &[u8], line: Range<usize>, fields: &mut Fields) {
+/// The longest name that means something, and its colon.
+const LONGEST: usize = "event:".len();
+
+fn field(frame: &[u8], mut line: Range<usize>, fields: &mut Fields) {
+    if line.start == 0 && frame.starts_with(BOM) {
+        line.start = BOM.len().min(line.end);
+    }
     let text = frame.get(line.clone()).unwrap_or_default();
-    let name = memchr(b':', text).unwrap_or(text.len());
+    let colon = text.iter().take(LONGEST).position(|byte| *byte == b':');
+    let name = colon.unwrap_or(text.len());
     let value = match text.get(name + 1) {
         Some(b' ') => line.start + name + 2,
         _ => (line.start + name + 1).min(line.end),
@@ -275,7 +295,10 @@ mod tests {
     fn frames(framing: Framing, reads: &[&[u8]]) -> Vec<String> {
         let mut splitter = Splitter::new(framing);
         let mut frames = Vec::new();
-        let shown = |raw: Raw| String::from_utf8_lossy(raw.bytes()).into_owned();
+        let shown = |(raw, read): (Raw, Fields)| {
+            assert_eq!(read, fields(framing, raw.bytes()));
+            String::from_utf8_lossy(raw.bytes()).into_owned()
+        };
         for read in reads {
             splitter.push(Bytes::copy_from_slice(read));
             while let Some(raw) = splitter.next().unwrap() {
@@ -295,10 +318,11 @@ mod tests {
     fn frames_that_were_not_taken_of_a_read_come_before_those_of_the_next() {
         let mut splitter = Splitter::new(Framing::Lines);
         splitter.push(Bytes::from_static(b"a\nb\nc"));
-        assert_eq!(splitter.next().unwrap().unwrap().bytes(), b"a\n");
+        assert_eq!(splitter.next().unwrap().unwrap().0.bytes(), b"a\n");
         assert_eq!(splitter.ahead(), 3);
         splitter.push(Bytes::from_static(b"\nd\n"));
-        let rest: Vec<Bytes> = std::iter::from_fn(|| splitter.next().unwrap()).map(Raw::into_bytes).collect();
+        let rest: Vec<Bytes> =
+            std::iter::from_fn(|| splitter.next().unwrap()).map(|(raw, _)| raw.into_bytes()).collect();
         assert_eq!(rest, ["b\n", "c\n", "d\n"]);
     }
 
@@ -354,12 +378,12 @@ mod tests {
     fn neighbours_of_one_read_are_joined_and_others_are_not() {
         let mut splitter = Splitter::new(Framing::Lines);
         splitter.push(Bytes::from_static(b"a\nb\nc"));
-        let mut first = splitter.next().unwrap().unwrap();
-        let second = splitter.next().unwrap().unwrap();
+        let (mut first, _) = splitter.next().unwrap().unwrap();
+        let (second, _) = splitter.next().unwrap().unwrap();
         assert!(splitter.next().unwrap().is_none());
         assert!(first.join(&second));
         splitter.push(Bytes::from_static(b"\n"));
-        assert!(!first.join(&splitter.next().unwrap().unwrap()));
+        assert!(!first.join(&splitter.next().unwrap().unwrap().0));
         assert_eq!(first.into_bytes(), "a\nb\n");
     }
 }

@@ -107,6 +107,8 @@ pub struct Track {
     pub ended: bool,
     /// It was text of the other kind that followed, not only tool calls.
     pub turned: bool,
+    /// The block in which it ended is over: what comes later stands in another one. Never so where a route has no blocks.
+    pub closed: bool,
 }
 
 impl Track {

@@ -55,6 +55,8 @@ impl Queue {
     /// Something was decided that concerns frames of a lane.
     pub(super) fn look_at(&mut self, lane: Lane) {
         match lane {
+            // Nearly always there is one at most.
+            _ if self.frames.len() < 2 => self.look_at_front(),
             Lane::All | Lane::Free => self.look_at_all(),
             _ => lane.crossing().for_each(|lane| self.first(lane).into_iter().for_each(|first| self.now_due(first))),
         }
@@ -65,6 +67,12 @@ impl Queue {
         self.due.extend(self.lanes.values().filter_map(|lane| lane.front()));
         self.due.sort_unstable_by(|one, two| two.cmp(one));
         self.due.dedup();
+    }
+
+    fn look_at_front(&mut self) {
+        if let Some((first, _)) = self.frames.front() {
+            self.now_due(*first);
+        }
     }
 
     fn now_due(&mut self, number: u64) {
@@ -98,8 +106,9 @@ impl Queue {
     fn waits(&self, number: u64, lane: Lane) -> bool {
         let before = |other: u64| other < number;
         match lane {
+            _ if !self.frames.front().is_some_and(|(first, _)| before(*first)) => false,
             // What says nothing stands in nobody's way, and leaves as soon as it is the first.
-            Lane::All | Lane::Free => self.frames.front().is_some_and(|(first, _)| before(*first)),
+            Lane::All | Lane::Free => true,
             _ => lane.crossing().any(|lane| self.first(lane).is_some_and(before)),
         }
     }
@@ -115,15 +124,13 @@ impl Queue {
         if let Some(lane) = self.lanes.get_mut(&frame.lane) {
             lane.pop_front();
         }
+        if place == 0 {
+            self.close_up();
+            self.look_at_front();
+        }
         match frame.lane {
             Lane::Free => self.first(Lane::Free).into_iter().for_each(|first| self.now_due(first)),
             lane => self.look_at(lane),
-        }
-        if place == 0 {
-            self.close_up();
-            if let Some((first, _)) = self.frames.front() {
-                self.now_due(*first);
-            }
         }
         if 2 * self.gaps > self.frames.len() {
             self.frames.retain(|(_, frame)| frame.is_some());
@@ -144,11 +151,12 @@ impl Queue {
 #[cfg(test)]
 mod tests {
     use super::super::TrackKind;
-    use super::super::lines::{Framing, Raw};
+    use super::super::lines::{Fields, Framing, Raw};
     use super::*;
 
     fn frame(name: &str, lane: Lane) -> Frame {
-        let (mut frame, _) = Frame::new(Framing::Lines, Raw::made(name.as_bytes().to_vec()));
+        let raw = Raw::made(name.as_bytes().to_vec());
+        let (mut frame, _) = Frame::new(Framing::Lines, (raw, Fields::default()));
         frame.lane = lane;
         frame
     }

@@ -11,7 +11,7 @@ use super::chat::DONE;
 use super::format::{self, Format};
 use super::frame::{Data, Event, Frame, Lane, Part};
 use super::leave::Leaving;
-use super::lines::{Framing, Raw, Splitter};
+use super::lines::{Fields, Framing, Raw, Splitter};
 use super::mend::Mender;
 use super::queue::Queue;
 use super::said::{Said, Span};
@@ -183,7 +183,7 @@ impl Relay {
         Ok(())
     }
 
-    fn read(&mut self, raw: Raw) -> Result<(), Fault> {
+    fn read(&mut self, raw: (Raw, Fields)) -> Result<(), Fault> {
         if !self.lenient {
             return self.read_frame(raw);
         }
@@ -194,7 +194,7 @@ impl Relay {
         Ok(())
     }
 
-    fn read_frame(&mut self, raw: Raw) -> Result<(), Fault> {
+    fn read_frame(&mut self, raw: (Raw, Fields)) -> Result<(), Fault> {
         let (mut frame, name) = Frame::new(self.framing, raw);
         if name.is_none()
             && let Some(pattern) = &self.pattern

@@ -134,6 +134,7 @@ impl Said {
                 allowed: 0,
                 ended: false,
                 turned: false,
+                closed: false,
             });
             self.edits.push(Vec::new());
             TrackId(self.tracks.len() - 1)
@@ -149,7 +150,7 @@ impl Said {
         let start = self.total(track);
         if let Some(track) = self.tracks.get_mut(track.0) {
             track.text.push_str(text);
-            (track.ended, track.turned) = (false, false);
+            (track.ended, track.turned, track.closed) = (false, false, false);
         }
         Ok(Span { track, range: start..start + text.len() })
     }
@@ -159,6 +160,13 @@ impl Said {
         for track in self.tracks.iter_mut().filter(|track| track.choice == choice && Some(track.kind) != kind) {
             track.ended = true;
             track.turned |= kind.is_some();
+        }
+    }
+
+    /// A block is over whose text ends here: where its track does so too, more of it comes in another block.
+    pub(super) fn close(&mut self, track: TrackId, end: usize) {
+        if let Some(track) = self.tracks.get_mut(track.0).filter(|track| track.len_total() == end) {
+            track.closed = true;
         }
     }
 

@@ -92,7 +92,8 @@ impl Messages {
     /// What a hook adds behind the text of a block, and the arguments of a call that came without any.
     fn end_block(&mut self, told: &Told, said: &mut Said, out: &mut Vec<u8>) {
         let Some(block) = told.block.and_then(|at| self.blocks.get_mut(at)) else { return };
-        let Some(place) = block.left else { return };
+        // Behind an end that comes once more nothing can be added.
+        let Some(place) = block.left.filter(|_| !block.closed) else { return };
         if let Some(Decided::Rewritten(new)) =
             block.call().and_then(|id| said.call_states.get(id.0)).map(|state| &state.fate)
             && matches!(block.kind, BlockKind::Call(_))

@@ -138,10 +138,12 @@ impl Messages {
                 state.arguments.push_str(&more);
             }
             (Event::BlockStop, state) => {
+                let is_call = state.is_some();
                 block.over = true;
-                if state.is_some()
-                    && let Some(id) = block.call()
-                {
+                if let Some(end) = block.end() {
+                    said.close(end.track, end.range.end);
+                }
+                if is_call && let Some(id) = block.call() {
                     finish(id, said);
                 }
             }
@@ -239,6 +241,9 @@ fn use_up(document: &Document, usage: Option<At>, said: &mut Said) {
 
 /// More text of a block.
 fn append(block: &mut Block, kind: TrackKind, more: &str, said: &mut Said) -> Result<crate::stream::said::Span, Fault> {
+    if block.over && !more.is_empty() {
+        return Err(Fault::WentOn("text came after its block's end"));
+    }
     let span = said.append(0, kind, more)?;
     said.turn(0, Some(kind));
     block.push(&span);

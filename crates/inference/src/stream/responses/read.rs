@@ -65,11 +65,6 @@ impl Responses {
     pub(super) fn told(&mut self, name: Option<&str>, document: &Document, said: &mut Said) -> Result<Told, Fault> {
         check(document, Document::ROOT, EVENT)?;
         let event = named(document, name, Event::of, Event::Other)?;
-        if event == Event::Opening {
-            let response = document.some(Document::ROOT, "response");
-            let response = response.map(|at| Bytes::copy_from_slice(document.raw(at).as_bytes()));
-            self.opening = self.opening.take().or(response);
-        }
         let told = Told {
             event,
             number: number(document, "sequence_number"),
@@ -82,7 +77,13 @@ impl Responses {
         };
         let mut reader = Reader { items: &mut self.items, document, said, told };
         reader.read()?;
-        Ok(reader.told)
+        let told = reader.told;
+        // What is not read as it should be is not sent on in other events either.
+        if told.event == Event::Opening && self.opening.is_none() {
+            let response = document.some(Document::ROOT, "response");
+            self.opening = response.map(|at| Bytes::copy_from_slice(document.raw(at).as_bytes()));
+        }
+        Ok(told)
     }
 
     /// The item that an element of the whole output shows.
@@ -120,6 +121,7 @@ impl Reader<'_> {
         match self.told.event {
             Event::Opening => {
                 let Some(response) = document.some(root, "response") else { return Ok(()) };
+                check(document, response, RESPONSE)?;
                 let output = document.some(response, "output");
                 if let Some(output) = output.filter(|output| document.elements(*output).next().is_some()) {
                     return Err(document.shape(output, "a response begins without output").into());
@@ -132,6 +134,9 @@ impl Reader<'_> {
             Event::TextDelta(kind) => {
                 let (item, part) = self.about_part(kind)?;
                 let delta = text(document, root, "delta")?;
+                if !delta.is_empty() && self.items.get(item).is_some_and(|item| item.over) {
+                    return Err(Fault::WentOn("text came after its item's end"));
+                }
                 self.append(item, part, &delta)?;
                 self.told.odd |= document.some(root, "logprobs").is_some_and(|at| !spell_or_none(document, at, &delta));
             }
@@ -310,6 +315,9 @@ impl Reader<'_> {
         }
         for list in [List::Content, List::Summary] {
             self.show_parts(at, index, list)?;
+        }
+        if let Some(item) = self.items.get(index).filter(|_| over) {
+            item.parts.iter().filter_map(Part::end).for_each(|(track, end)| self.said.close(track, end));
         }
         self.show_sealed(at, index)
     }
