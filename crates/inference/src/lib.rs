@@ -27,7 +27,7 @@ mod view;
 pub use error::{ReadError, Unheld};
 pub use json::weight;
 pub use refusal::{ErrorKind, HookNote, Phase, refusal_body};
-pub use request::{Request, RequestView};
+pub use request::{Request, RequestView, may_hold_approval};
 pub use response::{Choice, Response};
 pub use rewrite::{arguments_of, with_arguments};
 pub use route::{Path, Route, TextRoute, Wire};

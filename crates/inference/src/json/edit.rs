@@ -55,6 +55,8 @@ impl Edits {
     pub(crate) fn add_member(&mut self, document: &Document, object: At, key: &str, value: &str) {
         match document.get(object, key) {
             Some(at) => self.replace(at, value.to_owned()),
+            // A server may send anything in an object's place.
+            None if document.kind(object) != Kind::Object => {}
             None => {
                 let last = document.members(object).last().map(|(_, value)| value);
                 self.insert(object, last, format!("{}:{value}", quote(key)));

@@ -12,6 +12,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use gatehook_events::{Input, Message};
+use memchr::memmem;
 use serde_json::Value;
 
 use crate::error::{ReadError, Unheld};
@@ -60,6 +61,12 @@ impl RequestView {
         input.context.clone_from(&self.context);
         input.approval.clone_from(&self.approval);
     }
+}
+
+/// Whether a body, which has not been read, may hold an approval for [`Request::unchanged`] to take out.
+pub fn may_hold_approval(body: &[u8]) -> bool {
+    // The name itself, or the escape of a letter of it.
+    ["hook_approval", "\\u00"].iter().any(|sign| memmem::find(body, sign.as_bytes()).is_some())
 }
 
 /// A request body that was read: the bytes as they came, and the view of them.

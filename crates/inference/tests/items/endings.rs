@@ -2,9 +2,10 @@
 
 use bytes::Bytes;
 use gatehook_inference::{Block, CallId, Ending, ErrorKind, Fate, Relay, Route, TrackId};
+use serde_json::{Value, json};
 
 use crate::client::gather;
-use crate::{allow_all, came, left, note, stream};
+use crate::{allow_all, blocks, came, events, left, note, stream};
 
 const ROUTES: [Route; 2] = [Route::Responses, Route::Messages];
 
@@ -138,4 +139,45 @@ fn the_upstreams_own_error_leaves_behind_what_came_before_it() {
         assert_eq!(gathered.said(), text, "{name}");
         assert!(gathered.error.is_some(), "{name}");
     }
+}
+
+#[test]
+fn a_beginning_that_two_readers_read_differently_is_refused_and_nowhere_repeated() {
+    let response = json!({"id": "resp_1", "Output": [{"type": "message"}], "output": []});
+    let opening = events(Route::Responses, &[json!({"type": "response.created", "response": response})]);
+    let mut relay = Relay::new(Route::Responses);
+    assert!(relay.push(opening.body).is_err());
+    let out = block(&mut relay, Ending::Refusal);
+    assert!(gather(Route::Responses, &out).over && !out.contains("Output"), "{out}");
+}
+
+#[test]
+fn what_is_no_object_is_given_no_members() {
+    let opening = events(Route::Responses, &[json!({"type": "response.created", "response": ""})]);
+    let mut relay = Relay::new(Route::Responses);
+    relay.push(opening.body.clone()).unwrap();
+    let out = left(&mut relay);
+    let data = out.split_once("data: ").unwrap().1;
+    let told: Value = serde_json::from_str(data).unwrap_or_else(|error| panic!("{error}: {out}"));
+    assert_eq!(told["response"], "", "{out}");
+}
+
+#[test]
+fn nothing_is_added_behind_the_end_of_a_block_that_ends_twice() {
+    let text = json!({"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": "Hi."}});
+    let stop = json!({"type": "content_block_stop", "index": 0});
+    let start = json!({"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": ""}});
+    let stream = blocks(&[start, text, stop.clone(), stop], "end_turn");
+    let (begun, rest) = stream.body.split_at(stream.body.len() / 2);
+    let at = begun.len() + rest.windows(2).position(|end| end == b"\n\n").unwrap() + 2;
+    let mut relay = Relay::new(Route::Messages);
+    relay.push(stream.body.slice(..at)).unwrap();
+    relay.allow(TrackId(0), 3);
+    let mut out = left(&mut relay);
+    relay.replace(TrackId(0), 3..3, " More.").unwrap();
+    relay.allow(TrackId(0), 3);
+    relay.push(stream.body.slice(at..)).unwrap();
+    out += &left(&mut relay);
+    let mut again = Relay::new(Route::Messages);
+    assert_eq!(again.push(Bytes::from(out.clone())), Ok(()), "{out}");
 }

@@ -1,6 +1,6 @@
 //! Text that is replaced, taken out and inserted.
 
-use gatehook_inference::{Relay, Route, TrackId, TrackKind};
+use gatehook_inference::{Fault, Relay, Route, TrackId, TrackKind};
 
 use crate::client::{Gathered, gather};
 use crate::{allow_all, came, chunks, delta, drain, left, push, stop, track};
@@ -203,4 +203,41 @@ fn a_character_that_the_upstream_cuts_in_two_comes_whole() {
     allow_all(&mut relay);
     let gathered = heard(&mut relay);
     assert_eq!((&*gathered.first().text, &*gathered.first().calls[0].2), ("a😀b", "\"😀\""));
+}
+
+/// What a client reads is the text of a block: that of a block that is over does not change any more.
+#[test]
+fn a_text_is_closed_with_its_block_and_does_not_go_on() {
+    let messages = |data: &str| format!("data: {data}\n\n");
+    let item = r#""item":{"type":"reasoning","id":"r","summary":[]}"#;
+    for (route, [begin, grow, end]) in [
+        (
+            Route::Messages,
+            [
+                r#"{"type":"content_block_start","index":0,"content_block":{"type":"thinking","thinking":""}}"#.to_owned(),
+                r#"{"type":"content_block_delta","index":0,"delta":{"type":"thinking_delta","thinking":"Hm"}}"#.to_owned(),
+                r#"{"type":"content_block_stop","index":0}"#.to_owned(),
+            ],
+        ),
+        (
+            Route::Responses,
+            [
+                format!(r#"{{"type":"response.output_item.added","output_index":0,{item}}}"#),
+                r#"{"type":"response.reasoning_summary_text.delta","item_id":"r","output_index":0,"summary_index":0,"delta":"Hm"}"#
+                    .to_owned(),
+                format!(r#"{{"type":"response.output_item.done","output_index":0,{item}}}"#),
+            ],
+        ),
+    ] {
+        let mut relay = Relay::new(route);
+        let mut closed = Vec::new();
+        for data in [&begin, &grow, &end] {
+            push(&mut relay, &messages(data)).unwrap();
+            closed.push(relay.tracks().iter().any(|track| track.closed));
+        }
+        assert_eq!(closed, [false, false, true], "{route:?}");
+        push(&mut relay, &messages(&grow.replace("\"Hm\"", "\"\""))).unwrap();
+        let fault = push(&mut relay, &messages(&grow)).unwrap_err();
+        assert!(matches!(fault, Fault::WentOn(_)), "{route:?}: {fault}");
+    }
 }
