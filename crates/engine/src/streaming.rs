@@ -55,10 +55,13 @@ pub trait Scan: Send {
     /// the host: a scan that settles nothing holds all, up to the host's bound.
     fn push(&mut self, more: &str, ended: bool) -> Settled;
 
-    /// Text of another kind has followed, and the text may go on behind that or not: whether `held`, what is not settled
-    /// of it, stays held until then. By default it does unless it is a word or a short number, as any text may end in.
-    fn waits(&self, held: &str) -> bool {
-        !is_plain(held)
+    /// Text of the other kind has followed, and the text may go on behind that or not: whether `held`, what is not settled
+    /// of it, stays held until then, or until the answer ends. It must where what is looked for may begin with it.
+    ///
+    /// `delays`: it is thinking, and the text behind it is the answer, which is not to wait for what any thinking may end
+    /// in. By default a word does not stay then, nor a short number that a sentence ends with.
+    fn waits(&self, held: &str, delays: bool) -> bool {
+        !delays || !is_plain(held)
     }
 }
 
@@ -67,8 +70,8 @@ impl Scan for gatehook_scan::Carry {
         self.push(more, ended)
     }
 
-    fn waits(&self, held: &str) -> bool {
-        self.has_begun() || !is_plain(held)
+    fn waits(&self, held: &str, delays: bool) -> bool {
+        if delays { self.has_begun(held) } else { self.may_begin(held) }
     }
 }
 
@@ -78,7 +81,7 @@ impl Scan for gatehook_scan::Growing {
     }
 
     /// Nothing is held but what a pattern has begun to fit.
-    fn waits(&self, _: &str) -> bool {
+    fn waits(&self, _: &str, _: bool) -> bool {
         true
     }
 }
@@ -86,6 +89,10 @@ impl Scan for gatehook_scan::Growing {
 impl Scan for gatehook_scan::pii::Growing {
     fn push(&mut self, more: &str, ended: bool) -> Settled {
         self.push(more, ended)
+    }
+
+    fn waits(&self, held: &str, delays: bool) -> bool {
+        !delays || self.has_begun(held)
     }
 }
 

@@ -6,9 +6,11 @@ use crate::assignment::{PlainName, REACH, joins, name_before};
 use crate::attempts::Attempts;
 use crate::find::{find, lead_start, starts_well};
 use crate::growth::View;
-use crate::prefilter::{Hit, Opening, PREFILTER};
+use crate::prefilter::{Hit, PREFILTER};
+use crate::rule::{Place, Rule};
+use crate::rules::rules;
 use crate::run::{MIN_RUN, Runs, is_token};
-use crate::settled::{HOLD_LIMIT, Settled};
+use crate::settled::{HOLD_LIMIT, Settled, is_closed, is_plain};
 
 /// What is kept before the first byte that is not settled, at least: no search looks farther back.
 const KEPT: usize = 128;
@@ -74,18 +76,26 @@ impl Carry {
         Settled { upto: self.upto, clean: false, too_long: true }
     }
 
-    /// Whether what is held is more than a last word that may be anything: a prefix stands in it, or a name before it, that
-    /// begins a secret.
+    /// Whether `held`, what is not settled, is more than a last word that may be anything: a prefix stands in it, or it is
+    /// the beginning of one, or a name stands before it that is a secret's.
     #[must_use]
-    pub fn has_begun(&self) -> bool {
+    pub fn has_begun(&self, held: &str) -> bool {
         let is_named = || {
             let name = name_before(self.text.as_bytes(), self.run.saturating_sub(self.base));
             name.is_some_and(|name| PREFILTER.keywords.overlapping(PlainName::new(name).as_bytes()).next().is_some())
         };
-        !self.attempts.is_idle()
+        !is_plain(held)
+            || !self.attempts.is_idle()
             || !self.found.is_empty()
             || self.is_prefixed()
+            || self.is_opened()
             || (self.run < self.end() && is_named())
+    }
+
+    /// Whether a secret may begin with `held`, what is not settled: unless it is a word that ends a sentence.
+    #[must_use]
+    pub fn may_begin(&self, held: &str) -> bool {
+        !is_closed(held) || self.has_begun(held)
     }
 
     /// Whether a token has begun in the last run, which need not be long enough for one yet. A word that happens to begin
@@ -95,8 +105,20 @@ impl Carry {
         let mut hits = PREFILTER.prefixes.overlapping(run);
         hits.any(|Hit { start, end, .. }| {
             let (literal, rest) = (run.get(start..end).unwrap_or_default(), run.get(end..).unwrap_or_default());
-            let is_word = rest.trim_ascii_end().iter().all(|byte| byte.is_ascii_lowercase() || b".!?".contains(byte));
+            let is_word =
+                !rest.is_empty() && rest.iter().all(|byte| byte.is_ascii_lowercase() || b".!?".contains(byte));
             starts_well(run, start) && !(is_word && literal.iter().all(u8::is_ascii_alphabetic))
+        })
+    }
+
+    /// Whether the last word is the beginning of a prefix.
+    fn is_opened(&self) -> bool {
+        let run = self.view().from(self.run);
+        let words = (run.len().saturating_sub(LITERAL)..run.len()).filter(|&at| starts_well(run, at));
+        words.filter_map(|at| run.get(at..)).any(|word| {
+            let first = |rule: &&Rule| rule.place == Place::Run && rule.lead.is_none();
+            let prefixes = rules().filter(first).flat_map(|rule| rule.literals);
+            prefixes.map(|prefix| prefix.as_bytes()).any(|prefix| prefix.len() > word.len() && prefix.starts_with(word))
         })
     }
 
@@ -124,6 +146,9 @@ impl Carry {
     fn tokens(&mut self) {
         let view = View { text: self.text.as_bytes(), base: self.base, ended: false };
         let from = self.seen.saturating_sub(LITERAL).max(self.run);
+        if view.end() - from < MIN_RUN {
+            return;
+        }
         for run in Runs::new(view.from(from)) {
             let start = from + run.start;
             for hit in PREFILTER.prefixes.overlapping(view.from(from).get(run).unwrap_or_default()) {
@@ -146,6 +171,9 @@ impl Carry {
     fn anchors(&mut self, before: usize) {
         let view = View { text: self.text.as_bytes(), base: self.base, ended: false };
         let from = before.saturating_sub(LITERAL).max(self.base);
+        if !PREFILTER.anchors.stand_in(view.from(from)) {
+            return;
+        }
         for hit in PREFILTER.anchors.apart(view.from(from)) {
             let hit = Hit { start: hit.start + from, end: hit.end + from, ..hit };
             if hit.end > before {
@@ -180,16 +208,17 @@ impl Carry {
         while self.word < end && !starts_well(view.text, self.word - self.base) {
             self.word += 1;
         }
-        let opened = |opening: &Opening| {
-            if opening.bytes.last() != view.text.last() {
-                return None; // nearly always; comparing the whole costs more
-            }
-            let anchor = view.text.strip_suffix(opening.bytes)?.len();
-            lead_start(view.text, opening.rule.lead.as_ref(), anchor).map(|start| start + view.base)
-        };
         // Where the whole run is held, so is what has opened in it.
-        let in_run = if self.word > self.run { PREFILTER.openings_in_runs.as_slice() } else { &[] };
-        PREFILTER.openings.iter().chain(in_run).filter_map(opened).fold(self.word, usize::min)
+        let in_run = (self.word > self.run).then_some(&PREFILTER.openings_in_runs);
+        let mut begun = self.word;
+        for openings in [Some(&PREFILTER.openings), in_run].into_iter().flatten() {
+            for opening in openings.at_end(view.text) {
+                let anchor = view.text.len() - opening.bytes.len();
+                let start = lead_start(view.text, opening.rule.lead.as_ref(), anchor);
+                begun = start.map_or(begun, |start| begun.min(start + view.base));
+            }
+        }
+        begun
     }
 
     /// Whether what ends at `end` may be part of the name of a value that begins at `at` or behind it.

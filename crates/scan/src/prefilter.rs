@@ -21,10 +21,32 @@ pub(crate) struct Prefilter {
     pub(crate) anchors: Literals,
     pub(crate) keywords: Literals,
     /// How anchors begin: every proper beginning of one, those of token characters alone apart.
-    pub(crate) openings: Vec<Opening>,
-    pub(crate) openings_in_runs: Vec<Opening>,
+    pub(crate) openings: Openings,
+    pub(crate) openings_in_runs: Openings,
     patterns: Vec<OnceLock<Option<Regex>>>,
     automata: Vec<OnceLock<Option<NFA>>>,
+}
+
+/// Beginnings of anchors, by their last byte: nearly no text ends like one.
+pub(crate) struct Openings(Vec<Vec<Opening>>);
+
+impl Openings {
+    fn new(all: Vec<Opening>) -> Self {
+        let mut by_last: Vec<_> = std::iter::repeat_with(Vec::new).take(256).collect();
+        for opening in all {
+            let last = opening.bytes.last().and_then(|&last| by_last.get_mut(usize::from(last)));
+            if let Some(openings) = last {
+                openings.push(opening);
+            }
+        }
+        Self(by_last)
+    }
+
+    /// Those that end as `text` does.
+    pub(crate) fn at_end(&self, text: &[u8]) -> impl Iterator<Item = &Opening> {
+        let of = text.last().and_then(|&last| self.0.get(usize::from(last)));
+        of.map_or(&[][..], Vec::as_slice).iter().filter(|opening| text.ends_with(opening.bytes))
+    }
 }
 
 /// A proper beginning of an anchor of `rule`.
@@ -35,13 +57,14 @@ pub(crate) struct Opening {
 
 impl Prefilter {
     fn new() -> Self {
-        let (openings_in_runs, openings) = openings().partition(|one| one.bytes.iter().all(|&byte| is_token(byte)));
+        let (openings_in_runs, openings): (Vec<_>, Vec<_>) =
+            openings().partition(|one| one.bytes.iter().all(|&byte| is_token(byte)));
         Self {
             prefixes: Literals::new(Place::Run),
             anchors: Literals::new(Place::Text),
             keywords: Literals::new(Place::Name),
-            openings,
-            openings_in_runs,
+            openings: Openings::new(openings),
+            openings_in_runs: Openings::new(openings_in_runs),
             patterns: rules().map(|_| OnceLock::new()).collect(),
             automata: rules().map(|_| OnceLock::new()).collect(),
         }
@@ -121,6 +144,11 @@ impl Literals {
     pub(crate) fn overlapping<'s>(&'s self, text: &'s [u8]) -> impl Iterator<Item = Hit> + 's {
         let hits = self.automaton.iter().flat_map(move |automaton| automaton.find_overlapping_iter(text));
         hits.flat_map(|hit| self.hits(hit))
+    }
+
+    /// Whether there is any in `text`, as there seldom is.
+    pub(crate) fn stand_in(&self, text: &[u8]) -> bool {
+        self.automaton.as_ref().is_some_and(|automaton| automaton.is_match(text))
     }
 
     /// Every occurrence in `text` from left to right.

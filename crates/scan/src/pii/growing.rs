@@ -3,7 +3,7 @@
 use super::search::{Found, search};
 use super::text::Text;
 use super::{KINDS, Kinds};
-use crate::Settled;
+use crate::{Settled, is_plain};
 
 /// How much of what is settled is kept: finders look back so far, in bytes.
 const BACK: usize = 64;
@@ -54,6 +54,25 @@ impl Growing {
         self.borders.extend(ends);
         self.forget(upto);
         Settled { upto: self.base + self.settled, clean, too_long: false }
+    }
+
+    /// Whether `held`, what is not settled, is more than a last word that may be anything: it may be the first group of a
+    /// number or of an IP address, or a country's letters. Any word may be the beginning of an e-mail address.
+    #[must_use]
+    pub fn has_begun(&self, held: &str) -> bool {
+        !is_plain(held) || self.has_opened()
+    }
+
+    fn has_opened(&self) -> bool {
+        let text = Text::new(&self.text, false);
+        let (text, end) = (text.with_borders(&self.borders), self.text.len());
+        let mut kinds = KINDS.iter().enumerate().filter(|(index, kind)| self.kinds.has(*index) && kind.name != "email");
+        kinds.any(|(_, kind)| {
+            let begun = (kind.begun)(&text, end);
+            let held = self.text.get(begun..).unwrap_or_default();
+            let is_word = kind.name == "iban" && held.contains(|char: char| char.is_ascii_lowercase()); // `so`, `it`
+            !held.is_empty() && !is_word && !text.is_after_word(begun)
+        })
     }
 
     /// Where a value may have begun that nothing shows yet.

@@ -114,6 +114,57 @@ fn nothing_of_a_secret_is_in_what_has_left_before_it_is_known() {
     }
 }
 
+/// What follows a text that ends at `cut`, and what of it is held.
+fn held_at(text: &str, cut: usize) -> (Carry, &str) {
+    let mut carry = Carry::new();
+    let settled = carry.push(&text[..cut], false);
+    (carry, &text[settled.upto..cut])
+}
+
+#[test]
+fn no_secret_begins_with_what_none_may_begin_with() {
+    for (example, end) in examples().iter().flat_map(|example| ["", ".", "!", ")."].map(|end| (example, end))) {
+        let text = format!("It is fine{end} {}{end}", example.hit);
+        for secret in find(&text) {
+            for cut in secret.range.start + 1..secret.range.end {
+                let (carry, held) = held_at(&text, cut);
+                assert!(held.is_empty() || carry.may_begin(held), "{held:?} of {:?}", &text[secret.range.clone()]);
+            }
+        }
+        let (carry, held) = held_at(&text, "It is fine".len() + end.len());
+        assert!(held.is_empty() || carry.may_begin(held) == end.is_empty(), "{held:?}");
+    }
+}
+
+#[test]
+fn a_secret_has_begun_but_for_letters_before_its_prefix() {
+    for example in examples() {
+        let text = format!("It is {}", example.hit);
+        for secret in find(&text) {
+            for cut in secret.range.start + 1..secret.range.end {
+                let (carry, held) = held_at(&text, cut);
+                let begun = &text[secret.range.start..cut];
+                let is_word = begun.chars().all(|char| char.is_ascii_alphabetic());
+                assert!(held.is_empty() || carry.has_begun(held) || is_word, "{begun:?} of {:?}", example.hit);
+            }
+        }
+    }
+}
+
+#[test]
+fn what_any_text_may_end_in_is_no_beginning() {
+    for text in
+        ["It is fine.", "Well-known, so", "That makes 42.", "(see 2024)", "a pattern?", "the key: yes", "so it is"]
+    {
+        let (carry, held) = held_at(text, text.len());
+        assert!(!carry.has_begun(held), "{text:?}");
+    }
+    for text in ["It is AK", "AKI", "xox", "use sk-", "That makes 42", "my password: yes", "the golden_1"] {
+        let (carry, held) = held_at(text, text.len());
+        assert!(carry.has_begun(held) && carry.may_begin(held), "{text:?}");
+    }
+}
+
 fn cut_text() -> impl Strategy<Value = (String, Vec<usize>)> {
     let cuts = prop::collection::vec(any::<prop::sample::Index>(), 0..12);
     (text(), cuts).prop_map(|(text, cuts)| {
