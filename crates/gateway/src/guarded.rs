@@ -8,7 +8,7 @@ use gatehook_inference::{ErrorKind, Framing, Path, Route, keep_alive, weight};
 use http::header::{CONTENT_ENCODING, CONTENT_TYPE, USER_AGENT};
 use http::request::Parts;
 use http::uri::PathAndQuery;
-use http::{HeaderMap, HeaderName, Response, response};
+use http::{HeaderMap, HeaderName, HeaderValue, Response, response};
 use hyper::body::{Bytes, Incoming};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
@@ -36,6 +36,13 @@ const SESSIONS: [HeaderName; 4] = [
 pub(crate) struct Guarded<'a> {
     exchange: &'a Exchange,
     guarding: Guarding,
+}
+
+/// A request that no hook refuses.
+struct Asked {
+    admitted: Admitted,
+    /// Made while the upstream works, where a stream is asked for.
+    gate: Option<Box<Gate>>,
 }
 
 /// A guard and the call that it stands around; it may go to another thread.
@@ -78,7 +85,7 @@ impl<'a> Guarded<'a> {
     pub(crate) fn new(exchange: &'a Exchange, guard: &Arc<Guard>, path: Path, parts: &Parts) -> Self {
         let text = |name: &HeaderName| parts.headers.get(name).and_then(|value| value.to_str().ok());
         let caller = Caller {
-            address: exchange.peer.ip().to_canonical().to_string(),
+            address: Some(exchange.peer.ip().to_canonical()),
             key_name: exchange.key.clone(),
             user_agent: text(&USER_AGENT).map(str::to_owned),
             session: SESSIONS.iter().find_map(text).map(str::to_owned),
@@ -87,7 +94,7 @@ impl<'a> Guarded<'a> {
         let call = OwnedCall {
             path,
             request_id: exchange.id.text(),
-            caller,
+            caller: caller.into(),
             cancel: CancellationToken::new(),
             witness: exchange.worker.shared.clone(),
         };
@@ -98,7 +105,7 @@ impl<'a> Guarded<'a> {
     pub(crate) async fn answer(
         self,
         target: PathAndQuery,
-        mut parts: Box<Parts>,
+        parts: Box<Parts>,
         body: Incoming,
     ) -> Result<Response<Body>, Refusal> {
         let ends_hooks = self.guarding.call.cancel.clone().drop_guard();
@@ -110,36 +117,70 @@ impl<'a> Guarded<'a> {
         let plain = whole.unpacked(encoding, limits.request_body, limits.bodies_in_flight).await;
         let Whole { bytes: plain, mut held } = plain.map_err(|error| gather::unread_request(&error))?;
         held.grow(weight(&plain), limits.bodies_in_flight)?;
-        let admitted = self.guarding.clone().before(plain).await.map_err(|no| not_json(no, &parts.headers))?;
-        let body = if admitted.rewritten {
-            parts.headers.remove(CONTENT_ENCODING);
-            headers::replace_body(&mut parts.headers, admitted.body.len());
-            admitted.body.clone()
-        } else {
-            came
-        };
+        let (asked, response) = self.ask(target, parts, came, plain).await?;
         let route = match self.guarding.call.path {
-            Path::Route(route) if admitted.looks_after => Some(route),
+            Path::Route(route) if asked.admitted.looks_after => Some(route),
             _ => None,
-        };
-        if route.is_some() {
-            headers::ask_for_identity(&mut parts.headers);
-        }
-        let (model, body) = (admitted.model.clone(), RequestBody::whole(body));
-        let answer = self.exchange.forward(model.as_deref(), target, parts, body);
-        let (admitted, response) = if self.guarding.guard.judges_beside() {
-            Box::pin(both(self.guarding.clone().beside(admitted), answer)).await?
-        } else {
-            (admitted, answer.await?)
         };
         // Errors of the upstream hold nothing of a model.
         match route.filter(|_| response.status().is_success()) {
             None => Ok(complete(Some(self.guarding.call.path), response)),
             Some(route) => match framing(response.headers()) {
-                Some(wire) => self.stream(route, wire, admitted, response, held, ends_hooks),
-                None => Box::pin(self.after(admitted, response)).await,
+                Some(wire) => self.stream(route, wire, asked, response, held, ends_hooks),
+                None => Box::pin(self.after(asked.admitted, response)).await,
             },
         }
+    }
+
+    /// Shows the request to hooks and asks the upstream, the one while the other works where that makes no difference.
+    async fn ask(
+        &self,
+        target: PathAndQuery,
+        mut parts: Box<Parts>,
+        came: Bytes,
+        plain: Bytes,
+    ) -> Result<(Asked, Response<Body>), Refusal> {
+        let (exchange, Guarding { guard, .. }) = (self.exchange, &self.guarding);
+        let kind = parts.headers.get(CONTENT_TYPE).cloned();
+        let late = guard.may_read_late(&plain) && !exchange.state.chooses_by_model();
+        let admitted = if late { None } else { Some(self.before(plain.clone(), kind.as_ref()).await?) };
+        let rewritten = admitted.as_ref().filter(|admitted| admitted.rewritten).map(|admitted| admitted.body.clone());
+        if let Some(body) = &rewritten {
+            parts.headers.remove(CONTENT_ENCODING);
+            headers::replace_body(&mut parts.headers, body.len());
+        }
+        if admitted.as_ref().is_none_or(|admitted| admitted.looks_after) {
+            headers::ask_for_identity(&mut parts.headers);
+        }
+        let model = admitted.as_ref().and_then(|admitted| admitted.model.clone());
+        let body = RequestBody::whole(rewritten.unwrap_or(came));
+        let answer = exchange.forward(model.as_deref(), target, parts, body);
+        let judged = async {
+            let admitted = match admitted {
+                None => self.before(plain, kind.as_ref()).await?,
+                Some(admitted) if guard.judges_beside() => self.guarding.clone().beside(admitted).await?,
+                Some(admitted) => admitted,
+            };
+            let gate = (admitted.stream && admitted.looks_after).then(|| self.gate(&admitted)).flatten();
+            Ok(Asked { admitted, gate })
+        };
+        both(judged, answer).await
+    }
+
+    async fn before(&self, plain: Bytes, kind: Option<&HeaderValue>) -> Result<Admitted, Refusal> {
+        self.guarding.clone().before(plain).await.map_err(|no| not_json(no, kind))
+    }
+
+    /// The gate of a streamed answer, where it needs one.
+    fn gate(&self, admitted: &Admitted) -> Option<Box<Gate>> {
+        let state = &self.exchange.state;
+        let settings = GateSettings {
+            ending: state.streams.on_block,
+            limit: state.limits.response_body,
+            aside: Some((LARGE, elsewhere)),
+        };
+        let Guarding { guard, call } = self.guarding.clone();
+        Gate::new(guard, call, admitted.clone(), settings).map(Box::new)
     }
 
     /// Shows a whole answer to the hooks after the call.
@@ -162,7 +203,7 @@ impl<'a> Guarded<'a> {
         &self,
         route: Route,
         framing: Framing,
-        admitted: Admitted,
+        Asked { admitted, gate }: Asked,
         response: Response<Body>,
         request: Held,
         ends_hooks: DropGuard,
@@ -171,13 +212,8 @@ impl<'a> Guarded<'a> {
             return self.foreign(route, response);
         }
         let (state, shared) = (&self.exchange.state, &self.exchange.worker.shared);
-        let settings = GateSettings {
-            ending: state.streams.on_block,
-            limit: state.limits.response_body,
-            aside: Some((LARGE, elsewhere)),
-        };
-        let Guarding { guard, call } = self.guarding.clone();
-        let Some(gate) = Gate::new(guard, call, admitted, settings) else {
+        // A server may stream what was not asked for as a stream.
+        let Some(gate) = gate.or_else(|| self.gate(&admitted)) else {
             return Ok(complete(Some(route.into()), response));
         };
         let (mut parts, body) = response.into_parts();
@@ -185,13 +221,12 @@ impl<'a> Guarded<'a> {
         headers::stream_body(&mut parts.headers);
         let every = Some(state.streams.keep_alive).filter(|every| !every.is_zero());
         let stream = Stream {
-            source: Source::new(encoding, body),
-            gate: Box::new(gate),
+            source: Source::new(encoding, body, shared, &state.limits),
+            gate,
             pulse: keep_alive(route).zip(every),
             shared: shared.clone(),
             limits: state.limits.clone(),
             held: Held::none(shared.clone()),
-            blocked: false,
             _request: request,
         };
         Ok(Response::from_parts(parts, Body::Live(Box::new(Live::new(stream, ends_hooks)))))
@@ -234,9 +269,9 @@ fn check_charset(headers: &HeaderMap) -> Result<(), Refusal> {
     refused("JSON is UTF-8; the body says that it is not.")
 }
 
-/// A body that is no JSON and does not claim to be is of the wrong type.
-fn not_json(refusal: Refusal, headers: &HeaderMap) -> Refusal {
-    let kind = headers.get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or("application/json");
+/// A body that is no JSON and does not claim to be, by its type, is of the wrong one.
+fn not_json(refusal: Refusal, kind: Option<&HeaderValue>) -> Refusal {
+    let kind = kind.and_then(|kind| kind.to_str().ok()).unwrap_or("application/json");
     let claims = kind.split(';').next().is_some_and(|kind| kind.trim().to_ascii_lowercase().ends_with("json"));
     if refusal.kind == ErrorKind::Malformed && !claims {
         return Refusal { kind: ErrorKind::UnsupportedMedia, ..refusal };
@@ -246,8 +281,6 @@ fn not_json(refusal: Refusal, headers: &HeaderMap) -> Refusal {
 
 #[cfg(test)]
 mod tests {
-    use http::HeaderValue;
-
     use super::*;
 
     fn typed(kind: &'static str) -> HeaderMap {

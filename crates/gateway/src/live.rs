@@ -1,19 +1,18 @@
 //! A streamed answer that hooks look at: from the upstream, through its gate, to the client.
 //!
-//! All of it is one future that is polled by whoever sends the body: no task, no queue. A client that reads slowly slows
-//! the upstream; one that leaves drops the future, and with it the upstream's connection and the hooks at work.
+//! All of it is done where the body is polled by whoever sends it: no task, no queue, and no future around the gate's
+//! own, because a frame that comes after a pause has nothing of what it runs through at hand. A client that reads slowly
+//! slows the upstream; one that leaves drops the body, and with it the upstream's connection and the hooks at work.
 
-use std::cell::{Cell, RefCell};
 use std::future::{Future, poll_fn};
-use std::pin::{Pin, pin};
-use std::rc::Rc;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use gatehook_guard::{Gate, Refusal, UpstreamEnd};
 use hyper::body::Bytes;
-use tokio::time::{Instant, Sleep, sleep_until, timeout};
+use tokio::time::{Instant, Sleep, sleep, sleep_until, timeout};
 use tokio_util::sync::DropGuard;
 
 use crate::config::Limits;
@@ -25,70 +24,30 @@ use crate::state::{Held, Shared};
 
 /// A stream on its way to the client.
 pub(crate) struct Live {
-    work: Pin<Box<dyn Future<Output = Result<(), Refusal>>>>,
-    line: Rc<Line>,
-    ended: bool,
+    stream: Stream,
+    pulse: Pulse,
+    /// What leaves next.
+    next: Option<Bytes>,
+    /// The status line has left, or leaves with the next bytes: from now on a refusal ends the stream.
+    committed: bool,
+    progress: Progress,
+    /// A hook has ended it, and that has been counted.
+    blocked: bool,
     _ends_hooks: DropGuard,
     _open: OpenStream,
 }
 
-/// What the work and whoever sends the body tell each other.
-#[derive(Default)]
-struct Line {
-    /// What leaves next.
-    bytes: RefCell<Option<Bytes>>,
-    /// The status line has left, or leaves with the next bytes: from now on a refusal ends the stream.
-    committed: Cell<bool>,
-}
-
-impl Line {
-    fn is_empty(&self) -> bool {
-        self.bytes.borrow().is_none()
-    }
-
-    /// Hands bytes over, and waits until they have left. Nobody need be woken: who takes them polls for the next ones.
-    async fn put(&self, bytes: Bytes) {
-        self.committed.set(true);
-        self.bytes.replace(Some(bytes));
-        poll_fn(|_| if self.is_empty() { Poll::Ready(()) } else { Poll::Pending }).await;
-    }
-}
-
-impl Live {
-    pub(crate) fn new(stream: Stream, ends_hooks: DropGuard) -> Self {
-        let line = Rc::new(Line::default());
-        let open = stream.shared.metrics.open_stream();
-        Self { work: Box::pin(stream.run(line.clone())), line, ended: false, _ends_hooks: ends_hooks, _open: open }
-    }
-
-    /// Waits until something may leave, but no longer than `patience`: then the status line is to be sent. A refusal
-    /// that comes before is an answer of its own.
-    pub(crate) async fn begin(&mut self, patience: Duration) -> Result<(), Refusal> {
-        let begun = timeout(patience, poll_fn(|cx| self.poll_work(cx))).await;
-        self.line.committed.set(true);
-        begun.unwrap_or(Ok(()))
-    }
-
-    /// Works until something may leave, or nothing more comes.
-    fn poll_work(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Refusal>> {
-        if self.ended || !self.line.is_empty() {
-            return Poll::Ready(Ok(()));
-        }
-        let worked = self.work.as_mut().poll(cx);
-        self.ended = worked.is_ready();
-        if self.line.is_empty() { worked } else { Poll::Ready(Ok(())) }
-    }
-
-    /// The next bytes for the client.
-    pub(crate) fn poll_bytes(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, Broken>>> {
-        let worked = ready!(self.poll_work(cx));
-        // A refusal after the beginning is none that the stream could say: a defect, or no memory left to say it.
-        Poll::Ready(worked.map_or(Some(Err(Broken::Unguarded)), |()| self.line.bytes.take().map(Ok)))
-    }
-
-    pub(crate) fn is_end(&self) -> bool {
-        self.ended && self.line.is_empty()
-    }
+/// How far a stream has come.
+#[derive(Debug)]
+enum Progress {
+    /// Nothing has left.
+    Waits,
+    /// What left first is being sent.
+    Begins,
+    GoesOn,
+    /// All has left. The upstream has so long to close its stream, so that its connection can be used again.
+    Lingers(Pin<Box<Sleep>>),
+    Ended,
 }
 
 /// What a stream is made of.
@@ -101,84 +60,128 @@ pub(crate) struct Stream {
     pub(crate) limits: Limits,
     /// The room that the answer takes among the bodies in flight.
     pub(crate) held: Held,
-    /// A hook has ended it, and that has been counted.
-    pub(crate) blocked: bool,
     /// The room that the request takes, which hooks are shown with the answer.
     pub(crate) _request: Held,
 }
 
-/// How long the upstream has to close a stream that is over, so that its connection can be used again.
+/// How long the upstream may linger.
 const LINGER: Duration = Duration::from_millis(10);
 
-impl Stream {
-    /// Does all of it. Fails with a refusal while nothing has left.
-    async fn run(mut self, line: Rc<Line>) -> Result<(), Refusal> {
-        let mut pulse = Pulse::new(self.pulse);
-        let mut begun = false;
-        while !self.gate.is_done() {
-            let gone_on = pulse.beside(&line, self.step(&line)).await;
-            let mut leaves = self.gate.take();
-            let held = self.held.set(self.gate.held(), self.limits.bodies_in_flight);
-            if let Err(refusal) = gone_on.and(held) {
-                self.gate.end(UpstreamEnd::Broke(refusal.kind));
-            }
-            self.heed(&line)?;
-            let begins = leaves.is_some() && !begun;
-            begun |= begins;
-            while let Some(bytes) = leaves {
-                line.put(bytes).await;
-                pulse.sent();
-                leaves = self.gate.take();
-            }
-            if begins && !self.gate.is_done() {
-                self.source.has_begun();
-                sent().await;
+impl Live {
+    pub(crate) fn new(stream: Stream, ends_hooks: DropGuard) -> Self {
+        Self {
+            pulse: Pulse::new(stream.pulse),
+            next: None,
+            committed: false,
+            progress: Progress::Waits,
+            blocked: false,
+            _open: stream.shared.metrics.open_stream(),
+            _ends_hooks: ends_hooks,
+            stream,
+        }
+    }
+
+    /// Waits until something may leave, but no longer than `patience`: then the status line is to be sent. A refusal
+    /// that comes before is an answer of its own.
+    pub(crate) async fn begin(&mut self, patience: Duration) -> Result<(), Refusal> {
+        let begun = timeout(patience, poll_fn(|cx| self.poll_work(cx))).await;
+        self.committed = true;
+        self.stream.gate.commit();
+        begun.unwrap_or(Ok(()))
+    }
+
+    /// The next bytes for the client.
+    pub(crate) fn poll_bytes(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, Broken>>> {
+        if ready!(self.poll_work(cx)).is_err() {
+            // None that the stream could say: a defect, or no memory left to say it.
+            return Poll::Ready(Some(Err(Broken::Unguarded)));
+        }
+        let bytes = self.next.take();
+        if bytes.is_some() {
+            self.pulse.last = Instant::now();
+            self.next = self.stream.gate.take();
+        }
+        Poll::Ready(bytes.map(Ok))
+    }
+
+    pub(crate) fn is_end(&self) -> bool {
+        matches!(self.progress, Progress::Ended) && self.next.is_none()
+    }
+
+    /// Works until something may leave, or nothing more comes. Fails with a refusal while nothing has left.
+    fn poll_work(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Refusal>> {
+        while self.next.is_none() {
+            match &mut self.progress {
+                Progress::Ended => break,
+                Progress::Lingers(linger) => {
+                    if self.stream.source.poll_next(cx).is_pending() {
+                        ready!(linger.as_mut().poll(cx));
+                    }
+                    self.progress = Progress::Ended;
+                }
+                _ => ready!(self.poll_on(cx))?,
             }
         }
-        let _ = timeout(LINGER, self.source.next(&self.shared, &self.limits)).await;
-        Ok(())
+        Poll::Ready(Ok(()))
     }
 
-    /// Waits until the upstream says more, or hooks have decided something.
-    async fn step(&mut self, line: &Line) -> Result<(), Refusal> {
-        let Self { gate, source, shared, limits, .. } = self;
-        let is_there = !source.is_gone();
-        let next = async { Ok(source.next(shared, limits).await?.map(gather::kept)) };
-        gate.step(|| line.committed.get(), is_there.then_some(next)).await
+    /// Gets more of what may leave.
+    fn poll_on(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Refusal>> {
+        let Stream { gate, source, .. } = &mut self.stream;
+        if gate.is_done() {
+            self.progress = Progress::Lingers(Box::pin(sleep(LINGER)));
+            return Poll::Ready(Ok(()));
+        }
+        if matches!(self.progress, Progress::Begins) {
+            // Whoever sends the body sends it when nothing follows for now. The first bytes of a stream need not wait for
+            // those behind them, even where these have come too.
+            source.has_begun();
+            self.progress = Progress::GoesOn;
+            cx.waker().wake_by_ref();
+            return Poll::Pending;
+        }
+        let more = |cx: &mut Context<'_>| match source {
+            Source::Gone => Poll::Pending,
+            source => source.poll_next(cx).map_ok(|next| next.map(gather::kept)),
+        };
+        let Poll::Ready(gone_on) = gate.poll_step(cx, more) else {
+            ready!(self.pulse.poll_due(cx));
+            self.next = self.committed.then(|| Bytes::from_static(self.pulse.sign));
+            return Poll::Ready(Ok(()));
+        };
+        self.next = gate.take();
+        self.heed(gone_on)?;
+        if self.next.is_some() && matches!(self.progress, Progress::Waits) {
+            self.progress = Progress::Begins;
+            self.committed = true;
+        }
+        Poll::Ready(Ok(()))
     }
 
-    /// A refusal ends the upstream's work. While nothing has left it is an answer of its own.
-    fn heed(&mut self, line: &Line) -> Result<(), Refusal> {
-        let Some(refusal) = self.gate.outcome() else { return Ok(()) };
-        self.source = Source::Gone;
-        if !line.committed.get() {
+    /// A failure, or a refusal, ends the upstream's work. While nothing has left it is an answer of its own.
+    fn heed(&mut self, gone_on: Result<(), Refusal>) -> Result<(), Refusal> {
+        let Stream { gate, source, shared, limits, held, .. } = &mut self.stream;
+        let held = held.set(gate.held(), limits.bodies_in_flight);
+        if let Err(refusal) = gone_on.and(held) {
+            gate.end(UpstreamEnd::Broke(refusal.kind));
+        }
+        let Some(refusal) = gate.outcome() else { return Ok(()) };
+        *source = Source::Gone;
+        if !self.committed {
             return Err(refusal.clone());
         }
         if refusal.hook.is_some() && !std::mem::replace(&mut self.blocked, true) {
-            self.shared.metrics.streams_blocked.inc();
+            shared.metrics.streams_blocked.inc();
         }
         Ok(())
     }
-}
-
-/// Lets whoever sends the body send what has been handed over: that is done when nothing follows for now. The first bytes
-/// of a stream need not wait for those behind them, even where these have come too.
-async fn sent() {
-    let mut waited = false;
-    poll_fn(|cx| {
-        if std::mem::replace(&mut waited, true) {
-            return Poll::Ready(());
-        }
-        cx.waker().wake_by_ref();
-        Poll::Pending
-    })
-    .await;
 }
 
 /// The signs of life for a client that waits.
 struct Pulse {
     sign: &'static [u8],
     every: Duration,
+    /// When something has left.
     last: Instant,
     /// Re-armed only when it fires, so that bytes that leave cost no timer.
     timer: Option<Pin<Box<Sleep>>>,
@@ -192,34 +195,16 @@ impl Pulse {
         Self { sign, every, last, timer }
     }
 
-    fn sent(&mut self) {
-        self.last = Instant::now();
-    }
-
-    /// Waits for `step`, and meanwhile sends signs of life once the status line has left.
-    async fn beside<T>(&mut self, line: &Line, step: impl Future<Output = T>) -> T {
-        let mut step = pin!(step);
-        loop {
-            tokio::select! {
-                biased;
-                done = &mut step => return done,
-                () = self.due() => if line.committed.get() {
-                    line.put(Bytes::from_static(self.sign)).await;
-                },
-            }
-        }
-    }
-
     /// Waits until nothing has left for so long.
-    async fn due(&mut self) {
-        let Some(timer) = &mut self.timer else { return std::future::pending().await };
+    fn poll_due(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        let Some(timer) = &mut self.timer else { return Poll::Pending };
         loop {
-            timer.as_mut().await;
+            ready!(timer.as_mut().poll(cx));
             let (now, due) = (Instant::now(), self.last + self.every);
             self.last = if due <= now { now } else { self.last };
             timer.as_mut().reset(self.last + self.every);
             if due <= now {
-                return;
+                return Poll::Ready(());
             }
         }
     }

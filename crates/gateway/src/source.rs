@@ -1,8 +1,8 @@
 //! Where a streamed answer comes from, as its gate reads it.
 
-use std::future::poll_fn;
-use std::pin::pin;
+use std::pin::{Pin, pin};
 use std::sync::Arc;
+use std::task::{Context, Poll, ready};
 
 use gatehook_guard::Refusal;
 use hyper::body::{Body as _, Bytes};
@@ -19,7 +19,7 @@ pub(crate) enum Source {
     /// As they come.
     Plain(Body),
     /// Compressed, although nobody has asked for that: read whole first, within the bounds of an answer that is whole.
-    Packed(Encoding, Body),
+    Packed(Pin<Box<dyn Future<Output = Result<Bytes, Refusal>>>>),
     /// At its end, or not wanted any more.
     Gone,
 }
@@ -29,14 +29,18 @@ pub(crate) enum Source {
 const FIRST: usize = 12;
 
 impl Source {
-    pub(crate) fn new(encoding: Encoding, mut body: Body) -> Self {
-        match encoding {
-            Encoding::Identity => {
-                body.keep_apart(FIRST);
-                Self::Plain(body)
-            }
-            encoding => Self::Packed(encoding, body),
+    pub(crate) fn new(encoding: Encoding, mut body: Body, shared: &Arc<Shared>, limits: &Limits) -> Self {
+        if encoding == Encoding::Identity {
+            body.keep_apart(FIRST);
+            return Self::Plain(body);
         }
+        let (shared, limits) = (shared.clone(), limits.clone());
+        Self::Packed(Box::pin(async move {
+            let whole = gather::answer(&shared, &limits, body).await?;
+            let plain = whole.unpacked(encoding, limits.response_body, limits.bodies_in_flight).await;
+            // From here on the gate is who holds it.
+            plain.map(|whole| whole.bytes).map_err(|error| gather::unread_answer(&error))
+        }))
     }
 
     /// Something has left: from now on what is there together is read together.
@@ -46,31 +50,24 @@ impl Source {
         }
     }
 
-    pub(crate) fn is_gone(&self) -> bool {
-        matches!(self, Self::Gone)
-    }
-
-    /// What comes next. Dropped while it waits it loses nothing, unless the bytes are compressed.
-    pub(crate) async fn next(&mut self, shared: &Arc<Shared>, limits: &Limits) -> Result<Option<Bytes>, Refusal> {
-        if let Self::Packed(encoding, body) = self {
-            let (encoding, body) = (*encoding, std::mem::take(body));
-            let whole = gather::answer(shared, limits, body).await?;
-            let plain = whole.unpacked(encoding, limits.response_body, limits.bodies_in_flight).await;
-            // From here on the gate is who holds it.
-            *self = Self::Plain(Body::Whole(plain.map_err(|error| gather::unread_answer(&error))?.bytes));
-        }
-        let Self::Plain(body) = self else { return Ok(None) };
+    /// What comes next; none at the end, and from then on.
+    pub(crate) fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Result<Option<Bytes>, Refusal>> {
         loop {
-            match poll_fn(|cx| pin!(&mut *body).poll_frame(cx)).await {
-                // Trailers say nothing to a hook.
-                Some(frame) => match frame.map_err(gather::broken)?.into_data() {
-                    Ok(data) if !data.is_empty() => return Ok(Some(data)),
-                    _ => {}
+            match self {
+                Self::Plain(body) => match ready!(pin!(body).poll_frame(cx)) {
+                    // Trailers say nothing to a hook.
+                    Some(frame) => match frame.map_err(gather::broken)?.into_data() {
+                        Ok(data) if !data.is_empty() => return Poll::Ready(Ok(Some(data))),
+                        _ => {}
+                    },
+                    None => *self = Self::Gone,
                 },
-                None => {
+                Self::Packed(plain) => {
+                    let read = ready!(plain.as_mut().poll(cx));
                     *self = Self::Gone;
-                    return Ok(None);
+                    *self = Self::Plain(Body::Whole(read?));
                 }
+                Self::Gone => return Poll::Ready(Ok(None)),
             }
         }
     }

@@ -71,7 +71,7 @@ fn guard(webhook: &str) -> Guard {
 /// Sends one request through the guard; what it took, by name.
 async fn send(guard: &Guard, body: Bytes) -> BTreeMap<String, f64> {
     let (witness, cancel) = (Times::default(), CancellationToken::new());
-    let caller = Caller { address: "127.0.0.1".to_owned(), ..Caller::default() };
+    let caller = Caller { address: Some(std::net::Ipv4Addr::LOCALHOST.into()), ..Caller::default() };
     let request_id: Arc<str> = "bench".into();
     let path = Path::Route(Route::Chat);
     let call = Call { path, request_id: &request_id, caller: &caller, cancel: &cancel, witness: &witness };

@@ -1,5 +1,6 @@
 //! One call of a model, as the host sees it.
 
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use gatehook_engine::events::{Event, Verdict};
@@ -30,7 +31,7 @@ pub struct OwnedCall {
     /// Identity of the exchange.
     pub request_id: Arc<str>,
     /// Who calls.
-    pub caller: Caller,
+    pub caller: Arc<Caller>,
     /// Gives up; hooks that still run are ended.
     pub cancel: CancellationToken,
     /// Is told what hooks decided.
@@ -53,8 +54,8 @@ impl OwnedCall {
 /// Who calls, as far as the host knows.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Caller {
-    /// The address, as in `127.0.0.1`.
-    pub address: String,
+    /// The address.
+    pub address: Option<IpAddr>,
     /// The name of the key that was presented.
     pub key_name: Option<Arc<str>>,
     /// What the caller calls itself.
@@ -68,8 +69,9 @@ pub struct Caller {
 impl Caller {
     /// `client` of a hook's input.
     pub(crate) fn shown(&self) -> Value {
-        let mut shown = json!({ "address": self.address });
+        let mut shown = json!({});
         if let Some(map) = shown.as_object_mut() {
+            map.extend(self.address.map(|address| ("address".to_owned(), address.to_string().into())));
             map.extend(self.key_name.as_deref().map(|name| ("key_name".to_owned(), name.into())));
             map.extend(self.user_agent.as_deref().map(|agent| ("user_agent".to_owned(), agent.into())));
         }

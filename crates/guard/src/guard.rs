@@ -4,13 +4,17 @@ use std::pin::pin;
 use std::sync::{Arc, Mutex};
 
 use bytes::Bytes;
-use gatehook_engine::events::{Event, Input, Message, ModelOutput, Rewritten, ToolCall};
-use gatehook_engine::{Executor, HookDefinition, Selected, Streaming};
-use gatehook_inference::{Choice, ErrorKind, HookNote, Path, Phase, ReadError, Request, Response, Route, Unheld};
+use gatehook_engine::events::{Event, Input, Message, ModelOutput, Rewritten, ToolCall, Verdict};
+use gatehook_engine::{Executor, Hold, HookDefinition, Pick, Selected, Streaming};
+use gatehook_inference::{
+    Choice, ErrorKind, HookNote, Path, Phase, ReadError, Request, Response, Route, Unheld, may_hold_approval,
+};
 use gatehook_scan::Restore;
+use tokio_util::sync::CancellationToken;
 
 use crate::call::Call;
 use crate::heed::{heed, unheld};
+use crate::permits::{Permits, Person, settle};
 use crate::placeholders::{Placeholders, restored};
 use crate::refusal::Refusal;
 use crate::results::{self, Results};
@@ -30,6 +34,8 @@ pub struct Guard {
     may_block: bool,
     /// What hooks are told besides.
     about: Arc<Input>,
+    /// Whom they want asked.
+    person: Person,
 }
 
 /// A request that no hook refuses.
@@ -46,8 +52,9 @@ pub struct Admitted {
     /// Hooks look at its answer, or values must be put back into it: it goes through [`Guard::after`], or a gate.
     pub looks_after: bool,
     pub(crate) placeholders: Placeholders,
-    pub(crate) request: Request,
-    pub(crate) input: Input,
+    /// Shared, because what is large is slow to move and to copy.
+    pub(crate) request: Arc<Request>,
+    pub(crate) input: Arc<Input>,
 }
 
 /// The events around a call of a model: hooks on others never run here.
@@ -74,6 +81,7 @@ impl Guard {
             tools: tools::LANES.iter().any(|lane| executor.has(*lane)),
             may_block,
             about: Arc::default(),
+            person: Person::default(),
             executor,
         };
         EVENTS.iter().any(|event| guard.executor.has(*event)).then_some(guard)
@@ -88,6 +96,29 @@ impl Guard {
         (guard.before || guard.after).then_some(guard)
     }
 
+    /// The same with somebody to ask where a hook of `pre_inference` or `post_inference` wants that.
+    #[must_use]
+    pub fn asking(self, person: Arc<dyn Permits>) -> Self {
+        Self { person: Person(Some(person)), ..self }
+    }
+
+    /// Shows the hooks that `pick` wants an exchange; what they want asked is asked.
+    pub(crate) async fn judged(
+        &self,
+        event: Event,
+        input: &Input,
+        cancel: &CancellationToken,
+        hold: &Hold<'_>,
+        pick: &Pick<'_>,
+    ) -> Verdict {
+        let verdict = self.executor.dispatch_some(event, input, cancel, hold, pick).await;
+        // Seldom, and not worth room in every exchange.
+        match self.person.asked(&verdict) {
+            Some(person) => Box::pin(settle(person, event, input, verdict)).await,
+            None => verdict,
+        }
+    }
+
     /// Whether hooks look at requests to this path, or at its answers.
     pub fn looks_at(&self, path: Path) -> bool {
         let results = self.results.is_some() && matches!(path, Path::Route(_));
@@ -100,6 +131,15 @@ impl Guard {
             Path::Route(route) => (self.after || self.tools).then_some(route),
             Path::Text(_) => None,
         }
+    }
+
+    /// Whether `body` may leave before it has been read ([`both`]): hooks look at answers alone, so that none refuses or
+    /// rewrites a request, and no approval stands in it, which would have to be taken out.
+    ///
+    /// What cannot be read is still refused, as nothing of the answer leaves before. All that its caller gains is a call
+    /// of the upstream that is broken off; a body that can be read would have had the whole of it.
+    pub fn may_read_late(&self, body: &[u8]) -> bool {
+        !self.before && self.results.is_none() && !may_hold_approval(body)
     }
 
     /// Whether any of the hooks is more than an observer. Then what hooks cannot see must not pass.
@@ -121,7 +161,7 @@ impl Guard {
         let made = Made::default();
         let hold = |rewritten: &Rewritten| held(&request, rewritten, &made);
         let now = |hook: &Selected<'_>| !hook.definition.concurrent;
-        let verdict = self.executor.dispatch_some(Event::PreInference, &input, call.cancel, &hold, &now).await;
+        let verdict = self.judged(Event::PreInference, &input, call.cancel, &hold, &now).await;
         heed(call, Event::PreInference, Phase::PreInference, &request, &verdict)?;
         let messages = verdict.rewritten.messages.or(transformed);
         let body = match &messages {
@@ -141,6 +181,7 @@ impl Guard {
         let placeholders = Placeholders::new(Restore::new(verdict.placeholders));
         let answers = matches!(call.path, Path::Route(_));
         let looks_after = answers && (self.after || self.tools || !placeholders.is_empty());
+        let (request, input) = (Arc::new(request), Arc::new(input));
         Ok(Admitted { body, rewritten, model, stream, looks_after, placeholders, request, input })
     }
 
@@ -154,7 +195,7 @@ impl Guard {
     pub async fn beside(&self, call: &Call<'_>, admitted: &Admitted) -> Result<(), Refusal> {
         let (event, input) = (Event::PreInference, &admitted.input);
         let late = |hook: &Selected<'_>| hook.definition.concurrent;
-        let verdict = self.executor.dispatch_some(event, input, call.cancel, &|_| Ok(()), &late).await;
+        let verdict = self.judged(event, input, call.cancel, &|_| Ok(()), &late).await;
         heed(call, event, Phase::PreInference, &admitted.request, &verdict)
     }
 
@@ -185,7 +226,7 @@ impl Guard {
                     set(&mut outputs, place, rewritten.output.as_ref());
                     response.rewrite(&outputs).map(drop).map_err(|no| no.reason)
                 };
-                self.executor.dispatch_held(Event::PostInference, &input, call.cancel, &hold).await
+                self.judged(Event::PostInference, &input, call.cancel, &hold, &|_| true).await
             };
             heed(call, Event::PostInference, Phase::PostInference, &admitted.request, &verdict)?;
             set(&mut outputs, place, verdict.rewritten.output.as_ref());
@@ -322,8 +363,9 @@ fn after_input(before: &Input, choice: &Choice, response: &Response) -> Input {
     }
 }
 
-/// Asks the upstream while hooks still judge ([`Guard::beside`]). Nothing is known before they have: a refusal drops the
-/// answer, or the call that waits for it, and so the upstream sees its connection closed.
+/// Asks the upstream while hooks still judge ([`Guard::beside`]), or while the request is read that has left
+/// ([`Guard::may_read_late`]). Nothing is known before that is done: a refusal drops the answer, or the call that waits
+/// for it, and so the upstream sees its connection closed.
 ///
 /// # Errors
 ///

@@ -11,6 +11,8 @@
 //!
 //! Each gives a [`Refusal`] instead where a hook refuses, where none can judge, or where a body can be read in two ways.
 //!
+//! Where a hook asks, the guard refuses, unless its host has somebody who [`Permits`].
+//!
 //! A [`Call`] is who calls and what about; its [`Witness`] is told every verdict. [`session_of`] says which session an
 //! exchange belongs to.
 
@@ -18,6 +20,7 @@ mod call;
 mod gate;
 mod guard;
 mod heed;
+mod permits;
 mod placeholders;
 mod refusal;
 mod remembered;
@@ -28,5 +31,6 @@ mod tools;
 pub use call::{Call, Caller, OwnedCall, Witness};
 pub use gate::{Aside, Gate, GateSettings, UpstreamEnd, Work};
 pub use guard::{Admitted, EVENTS, Guard, both};
+pub use permits::{Permits, Permitting};
 pub use refusal::Refusal;
 pub use session::session_of;

@@ -63,7 +63,7 @@ fn a_denial_cancels_a_call_that_has_not_been_answered() {
 
 #[test]
 fn a_denial_drops_an_answer_that_has_begun() {
-    let Waiting { mut upstream, mut webhook, mut client, .. } = Waiting::new("block");
+    let Waiting { mut upstream, mut webhook, mut client, gate: _gate } = Waiting::new("block");
     upstream.begin(SSE, "");
     upstream.send("data: secret\n\n");
     webhook.answer(r#"{"permission":"deny"}"#);
@@ -75,7 +75,7 @@ fn a_denial_drops_an_answer_that_has_begun() {
 
 #[test]
 fn a_denial_goes_before_an_upstream_that_fails() {
-    let Waiting { upstream, mut webhook, mut client, .. } = Waiting::new("block");
+    let Waiting { upstream, mut webhook, mut client, gate: _gate } = Waiting::new("block");
     drop(upstream);
     webhook.answer(r#"{"permission":"deny"}"#);
     assert_eq!(client.reply().unwrap().status, 400);
@@ -83,7 +83,7 @@ fn a_denial_goes_before_an_upstream_that_fails() {
 
 #[test]
 fn a_rewrite_comes_too_late_and_is_refused() {
-    let Waiting { mut upstream, mut webhook, mut client, .. } = Waiting::new("block");
+    let Waiting { mut upstream, mut webhook, mut client, gate: _gate } = Waiting::new("block");
     webhook.answer(r#"{"permission":"modify","messages":[{"role":"user","content":"other"}]}"#);
     assert_eq!(client.reply().unwrap().status, 502);
     assert!(upstream.is_left());
@@ -92,7 +92,7 @@ fn a_rewrite_comes_too_late_and_is_refused() {
 #[test]
 fn a_webhook_that_breaks_off_refuses_or_lets_pass_as_it_is_told_to() {
     for (on_error, status) in [("block", 503), ("warn", 200)] {
-        let Waiting { mut upstream, webhook, mut client, .. } = Waiting::new(on_error);
+        let Waiting { mut upstream, webhook, mut client, gate: _gate } = Waiting::new(on_error);
         drop(webhook);
         if status == 200 {
             upstream.answer(ANSWER);
@@ -103,7 +103,7 @@ fn a_webhook_that_breaks_off_refuses_or_lets_pass_as_it_is_told_to() {
 
 #[test]
 fn a_client_that_leaves_ends_the_call_and_the_hook() {
-    let Waiting { mut upstream, mut webhook, client, .. } = Waiting::new("block");
+    let Waiting { mut upstream, mut webhook, client, gate: _gate } = Waiting::new("block");
     drop(client);
     assert!(upstream.is_left());
     assert!(webhook.is_left());

@@ -41,9 +41,20 @@ pub(crate) struct Said {
     pub(crate) arguments: Vec<String>,
     /// More text, behind the call.
     pub(crate) after: Vec<String>,
+    /// And from the beginning again: thinking, text, …
+    pub(crate) then: Option<Box<Said>>,
 }
 
 impl Said {
+    /// All that is said, turn by turn.
+    fn turns(&self) -> impl Iterator<Item = &Self> {
+        std::iter::successors(Some(self), |said| said.then.as_deref())
+    }
+
+    fn calls(&self) -> bool {
+        self.turns().any(|turn| !turn.arguments.is_empty())
+    }
+
     pub(crate) fn text(pieces: &[&str]) -> Self {
         Self { text: owned(pieces), ..Self::default() }
     }
@@ -96,14 +107,17 @@ fn native(said: &Said, line: impl Fn(&str, &str) -> Value) -> Vec<String> {
         line["logprobs"] = json!([logprob(piece)]);
         common(line, false)
     };
-    let mut lines: Vec<_> = said.thinking.iter().map(|piece| common(line(piece, ""), false)).collect();
-    lines.extend(said.text.iter().map(spoken));
-    if !said.arguments.is_empty() {
-        let arguments: Value = serde_json::from_str(&said.arguments.concat()).unwrap();
-        let calls = json!([{"function": {"name": "f", "arguments": arguments}}]);
-        lines.push(common(json!({"message": {"role": "assistant", "content": "", "tool_calls": calls}}), false));
+    let mut lines = Vec::new();
+    for turn in said.turns() {
+        lines.extend(turn.thinking.iter().map(|piece| common(line(piece, ""), false)));
+        lines.extend(turn.text.iter().map(spoken));
+        if !turn.arguments.is_empty() {
+            let arguments: Value = serde_json::from_str(&turn.arguments.concat()).unwrap();
+            let calls = json!([{"function": {"name": "f", "arguments": arguments}}]);
+            lines.push(common(json!({"message": {"role": "assistant", "content": "", "tool_calls": calls}}), false));
+        }
+        lines.extend(turn.after.iter().map(spoken));
     }
-    lines.extend(said.after.iter().map(spoken));
     lines.push(common(line("", ""), true));
     lines
 }
@@ -124,17 +138,20 @@ fn chat(said: &Said) -> Vec<String> {
     };
     let delta = |delta: Value| chunk(delta, Value::Null, Value::Null);
     let mut frames = vec![delta(json!({"role": "assistant", "content": ""}))];
-    frames.extend(said.thinking.iter().map(|piece| delta(json!({"reasoning_content": piece}))));
     let spoken = |piece: &String| chunk(json!({"content": piece}), json!({"content": [logprob(piece)]}), Value::Null);
-    frames.extend(said.text.iter().map(spoken));
-    if !said.arguments.is_empty() {
-        let begin = json!({"index": 0, "id": "call_1", "type": "function", "function": {"name": "f", "arguments": ""}});
-        frames.push(delta(json!({"tool_calls": [begin]})));
-    }
     let argued = |piece: &String| delta(json!({"tool_calls": [{"index": 0, "function": {"arguments": piece}}]}));
-    frames.extend(said.arguments.iter().map(argued));
-    frames.extend(said.after.iter().map(spoken));
-    frames.push(chunk(json!({}), Value::Null, json!(if said.arguments.is_empty() { "stop" } else { "tool_calls" })));
+    for turn in said.turns() {
+        frames.extend(turn.thinking.iter().map(|piece| delta(json!({"reasoning_content": piece}))));
+        frames.extend(turn.text.iter().map(spoken));
+        if !turn.arguments.is_empty() {
+            let function = json!({"name": "f", "arguments": ""});
+            let begin = json!({"index": 0, "id": "call_1", "type": "function", "function": function});
+            frames.push(delta(json!({"tool_calls": [begin]})));
+        }
+        frames.extend(turn.arguments.iter().map(argued));
+        frames.extend(turn.after.iter().map(spoken));
+    }
+    frames.push(chunk(json!({}), Value::Null, json!(if said.calls() { "tool_calls" } else { "stop" })));
     frames.push("data: [DONE]\n\n".to_owned());
     frames
 }
@@ -192,25 +209,27 @@ impl Responses {
 
     fn stream(mut self, said: &Said) -> Vec<String> {
         self.response("created", "in_progress");
-        if !said.thinking.is_empty() {
-            self.reasoning(&said.thinking);
-        }
-        if !said.text.is_empty() {
-            self.message("msg", &said.text);
-        }
-        if !said.arguments.is_empty() {
-            self.call(&said.arguments);
-        }
-        if !said.after.is_empty() {
-            self.message("msg_after", &said.after);
+        for (turn, number) in said.turns().zip(1..) {
+            if !turn.thinking.is_empty() {
+                self.reasoning(&format!("rs_{number}"), &turn.thinking);
+            }
+            if !turn.text.is_empty() {
+                self.message(&format!("msg_{number}"), &turn.text);
+            }
+            if !turn.arguments.is_empty() {
+                self.call(&turn.arguments);
+            }
+            if !turn.after.is_empty() {
+                self.message(&format!("msg_after_{number}"), &turn.after);
+            }
         }
         self.response("completed", "completed");
         self.frames
     }
 
-    fn reasoning(&mut self, pieces: &[String]) {
+    fn reasoning(&mut self, id: &str, pieces: &[String]) {
         let part = |text: &str| json!({"type": "summary_text", "text": text});
-        let item = |summary: Value| json!({"id": "rs", "type": "reasoning", "summary": summary});
+        let item = |summary: Value| json!({"id": id, "type": "reasoning", "summary": summary});
         let whole = part(&pieces.concat());
         self.item(item(json!([])), item(json!([whole])), |push| {
             push("reasoning_summary_part.added", json!({"summary_index": 0, "part": part("")}));
@@ -258,13 +277,17 @@ fn messages(said: &Said) -> Vec<String> {
         "model": "m", "content": [], "stop_reason": null, "stop_sequence": null,
         "usage": {"input_tokens": 3, "output_tokens": 1}}});
     let mut frames = vec![event(&start)];
-    let thinking = (json!({"type": "thinking", "thinking": ""}), "thinking_delta", "thinking", &said.thinking);
-    let text = (json!({"type": "text", "text": ""}), "text_delta", "text", &said.text);
-    let call = json!({"type": "tool_use", "id": "toolu_1", "name": "f", "input": {}});
-    let call = (call, "input_json_delta", "partial_json", &said.arguments);
-    let after = (json!({"type": "text", "text": ""}), "text_delta", "text", &said.after);
-    let blocks = [thinking, text, call, after].into_iter().filter(|(.., pieces)| !pieces.is_empty());
-    for (index, (block, delta, key, pieces)) in blocks.enumerate() {
+    let blocks = said.turns().flat_map(|turn| {
+        let text = || json!({"type": "text", "text": ""});
+        let call = json!({"type": "tool_use", "id": "toolu_1", "name": "f", "input": {}});
+        [
+            (json!({"type": "thinking", "thinking": ""}), "thinking_delta", "thinking", &turn.thinking),
+            (text(), "text_delta", "text", &turn.text),
+            (call, "input_json_delta", "partial_json", &turn.arguments),
+            (text(), "text_delta", "text", &turn.after),
+        ]
+    });
+    for (index, (block, delta, key, pieces)) in blocks.filter(|(.., pieces)| !pieces.is_empty()).enumerate() {
         frames.push(event(&json!({"type": "content_block_start", "index": index, "content_block": block})));
         for piece in pieces {
             let delta = json!({"type": delta, key: piece});
@@ -272,7 +295,7 @@ fn messages(said: &Said) -> Vec<String> {
         }
         frames.push(event(&json!({"type": "content_block_stop", "index": index})));
     }
-    let reason = if said.arguments.is_empty() { "end_turn" } else { "tool_use" };
+    let reason = if said.calls() { "tool_use" } else { "end_turn" };
     frames.push(event(&json!({"type": "message_delta", "delta": {"stop_reason": reason, "stop_sequence": null},
         "usage": {"output_tokens": 7}})));
     frames.push(event(&json!({"type": "message_stop"})));

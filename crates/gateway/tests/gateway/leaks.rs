@@ -41,6 +41,10 @@ enum Part {
     Arguments,
     /// On both sides of a tool call.
     Around,
+    /// Of the text, on both sides of thinking.
+    TextInTurns,
+    /// Of the thinking, on both sides of text.
+    ThinkingInTurns,
 }
 
 impl Part {
@@ -48,8 +52,15 @@ impl Part {
     fn of(route: &str) -> Vec<Part> {
         match route {
             "/v1/completions" => vec![Part::Text],
-            "/api/generate" => vec![Part::Text, Part::Thinking],
-            _ => vec![Part::Text, Part::Thinking, Part::Arguments, Part::Around],
+            "/api/generate" => vec![Part::Text, Part::Thinking, Part::TextInTurns, Part::ThinkingInTurns],
+            _ => vec![
+                Part::Text,
+                Part::Thinking,
+                Part::Arguments,
+                Part::Around,
+                Part::TextInTurns,
+                Part::ThinkingInTurns,
+            ],
         }
     }
 
@@ -69,16 +80,30 @@ impl Part {
                 let after = Said::text(after).text;
                 Said { arguments: vec!["{}".to_owned()], after, ..Said::text(before) }
             }
+            Part::TextInTurns => in_turns(pieces, |piece, is_first| {
+                let between = if is_first { Said::default() } else { Said::thinking(&["Hm. "]) };
+                Said { text: Said::text(&[piece]).text, ..between }
+            }),
+            Part::ThinkingInTurns => {
+                in_turns(pieces, |piece, _| Said { text: Said::text(&["Hm. "]).text, ..Said::thinking(&[piece]) })
+            }
         }
     }
 
     fn heard(self, heard: &Heard) -> &str {
         match self {
-            Part::Text | Part::Around => &heard.text,
-            Part::Thinking => &heard.thinking,
+            Part::Text | Part::Around | Part::TextInTurns => &heard.text,
+            Part::Thinking | Part::ThinkingInTurns => &heard.thinking,
             Part::Arguments => &heard.arguments,
         }
     }
+}
+
+/// A turn for each piece.
+fn in_turns(pieces: &[&str], turn: impl Fn(&str, bool) -> Said) -> Said {
+    let turns = pieces.iter().enumerate().map(|(place, piece)| turn(piece, place == 0));
+    let all = turns.rev().reduce(|then, turn| Said { then: Some(Box::new(then)), ..turn });
+    all.unwrap_or_default()
 }
 
 const BEFORE: &str = "Hello, wörld: ";

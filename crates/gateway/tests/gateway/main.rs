@@ -11,6 +11,7 @@ mod feed;
 mod frames;
 mod holes;
 mod judges;
+mod late;
 mod leaks;
 mod life;
 mod passing;

@@ -7,7 +7,6 @@ use std::task::{Context, Poll};
 use gatehook_engine::Selected;
 use gatehook_engine::events::{Before, Event, Input, ModelOutput, Segment, SegmentKind, ToolCall, Verb, Verdict};
 use gatehook_inference::{CallId, ErrorKind, Phase, TrackId, TrackKind};
-use tokio::time::Instant;
 
 use super::calls::{DueCall, merged};
 use super::change::change;
@@ -90,9 +89,9 @@ pub(super) struct Heard(Said);
 
 impl Gate {
     /// Begins the next dispatch that is due; says whether there is anything to go on with.
-    pub(super) fn start(&mut self, now: Instant) -> bool {
-        let begun = match self.due_segment(now) {
-            Some((id, show)) => self.segment(id, show, now),
+    pub(super) fn start(&mut self) -> bool {
+        let begun = match self.due_segment() {
+            Some((id, show)) => self.segment(id, show),
             None => match self.calls.due(&self.relay) {
                 Some(due) => Some(self.call(due)),
                 None if self.at_end() => self.next_whole(),
@@ -104,10 +103,10 @@ impl Gate {
     }
 
     /// The next text that is due, in turn.
-    fn due_segment(&mut self, now: Instant) -> Option<(TrackId, Show)> {
+    fn due_segment(&mut self) -> Option<(TrackId, Show)> {
         let count = self.passages.len();
         for place in (0..count).map(|step| (self.turn + step) % count) {
-            let due = self.passages.get(place).and_then(|passage| passage.due(&self.policy, now));
+            let due = self.passages.get(place).and_then(|passage| passage.due(&self.policy));
             if let Some(Due::Judge(show)) = due {
                 self.turn = place + 1;
                 return Some((TrackId(place), show));
@@ -116,7 +115,7 @@ impl Gate {
         None
     }
 
-    fn segment(&mut self, id: TrackId, show: Show, now: Instant) -> Option<Judging> {
+    fn segment(&mut self, id: TrackId, show: Show) -> Option<Judging> {
         let track = self.relay.tracks().get(id.0)?;
         let passage = self.passages.get_mut(id.0)?;
         let left = passage.tail().to_owned();
@@ -125,7 +124,7 @@ impl Gate {
         let text: Arc<str> = [&*left, track.part(show.range.clone())?].concat().into();
         let (kind, choice) = (track.kind, track.choice);
         let segment = passage.next_segment(kind, show.last);
-        passage.shows(&show, now);
+        passage.shows(&show);
         let (shown, thinking) = match kind {
             TrackKind::Text => (Some(text), None),
             TrackKind::Thinking => (None, Some(text)),
@@ -223,7 +222,7 @@ impl Gate {
             segment,
             done_reason: self.relay.done_reason(choice).map(Arc::from),
             usage: self.relay.usage().cloned(),
-            ..self.admitted.input.clone()
+            ..(*self.admitted.input).clone()
         }
     }
 
@@ -251,8 +250,8 @@ impl Gate {
         input: Input,
         pick: impl Fn(&Selected<'_>) -> bool + Send + Sync + 'static,
     ) -> impl Future<Output = Verdict> + Send + 'static {
-        let (executor, cancel) = (self.guard.executor.clone(), self.call.cancel.clone());
-        async move { executor.dispatch_some(Event::PostInference, &input, &cancel, &|_| Ok(()), &pick).await }
+        let (guard, cancel) = (self.guard.clone(), self.call.cancel.clone());
+        async move { guard.judged(Event::PostInference, &input, &cancel, &|_| Ok(()), &pick).await }
     }
 
     /// Obeys what came of a dispatch.

@@ -21,15 +21,15 @@ mod restoring;
 mod scans;
 
 use std::future::poll_fn;
-use std::pin::Pin;
+use std::pin::{Pin, pin};
 use std::sync::Arc;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
 use gatehook_engine::Held;
 use gatehook_engine::events::Event;
 use gatehook_inference::{Block, Ending, ErrorKind, Fault, HookNote, Path, Phase, Relay, Route, TrackId, TrackKind};
-use tokio::time::{Instant, Sleep, sleep_until};
+use tokio::time::{Sleep, sleep_until};
 
 use crate::call::OwnedCall;
 use crate::guard::{Admitted, Guard};
@@ -104,6 +104,8 @@ pub struct Gate {
     /// Whose turn it is among tracks that are due at once.
     turn: usize,
     clock: Option<Pin<Box<Sleep>>>,
+    /// Nothing of all that has been fed is due, and no clock makes it so.
+    idle: bool,
     /// Bytes that have come since the last look at how much is held.
     unlooked: usize,
     /// The rest of a long read is still to be looked at.
@@ -149,6 +151,7 @@ impl Gate {
             shown: 0,
             turn: 0,
             clock: None,
+            idle: false,
             unlooked: 0,
             behind: false,
             committed: false,
@@ -254,14 +257,14 @@ impl Gate {
         if moved {
             self.read_on();
         }
-        while !self.is_closed() {
+        while !self.idle && !self.is_closed() {
             if let Some(judging) = &mut self.judging {
                 let Poll::Ready(heard) = judging.poll(cx) else { break };
                 if let Some(judging) = self.judging.take() {
                     self.heard(judging, heard);
                 }
                 moved = true;
-            } else if self.start(Instant::now()) {
+            } else if self.start() {
                 self.held_before = self.held();
             } else if !self.is_closed() && self.tick(cx).is_pending() {
                 break;
@@ -272,39 +275,40 @@ impl Gate {
         if moved { Poll::Ready(()) } else { Poll::Pending }
     }
 
-    /// Waits until hooks have decided something, or `next` gives more of the upstream: bytes, or none at its end. It is
-    /// not asked while no more need be read, nor where there is none. `committed` says whether the status line has left
-    /// meanwhile, as [`Gate::commit`]. Dropping the future loses nothing that `next` does not lose.
+    /// [`Gate::poll`], or takes more of the upstream: bytes, or none at its end. `next` is not asked while no more need be
+    /// read. Ready: something may have to be taken.
     ///
     /// # Errors
     ///
     /// As those of `next`; the gate is as it was.
-    pub async fn step<E>(
+    pub fn poll_step<E>(
         &mut self,
-        committed: impl Fn() -> bool,
-        next: Option<impl Future<Output = Result<Option<Bytes>, E>>>,
-    ) -> Result<(), E> {
-        let next = next.filter(|_| self.wants_more());
-        let judged = poll_fn(|cx| {
-            if committed() {
-                self.commit();
-            }
-            self.poll(cx)
-        });
-        let Some(next) = next else {
-            judged.await;
-            return Ok(());
-        };
-        let came = tokio::select! {
-            biased;
-            () = judged => return Ok(()),
-            came = next => came?,
-        };
-        match came {
+        cx: &mut Context<'_>,
+        next: impl FnOnce(&mut Context<'_>) -> Poll<Result<Option<Bytes>, E>>,
+    ) -> Poll<Result<(), E>> {
+        if self.poll(cx).is_ready() {
+            return Poll::Ready(Ok(()));
+        }
+        if !self.wants_more() {
+            return Poll::Pending;
+        }
+        match ready!(next(cx))? {
             Some(bytes) => self.push(bytes),
             None => self.end(UpstreamEnd::Over),
         }
-        Ok(())
+        Poll::Ready(Ok(()))
+    }
+
+    /// [`Gate::poll_step`] to wait for, where there is more of the upstream. Dropping the future loses nothing that `next`
+    /// does not lose.
+    ///
+    /// # Errors
+    ///
+    /// As those of `next`.
+    pub async fn step<E>(&mut self, next: Option<impl Future<Output = Result<Option<Bytes>, E>>>) -> Result<(), E> {
+        let mut next = pin!(next);
+        let mut more = |cx: &mut Context<'_>| next.as_mut().as_pin_mut().map_or(Poll::Pending, |next| next.poll(cx));
+        poll_fn(|cx| self.poll_step(cx, &mut more)).await
     }
 
     /// [`Gate::poll`] to wait for. Dropping the future loses nothing.
@@ -315,7 +319,10 @@ impl Gate {
     /// Waits until the next text has waited long enough.
     fn tick(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         let deadlines = self.passages.iter().filter_map(|passage| passage.deadline(&self.policy));
-        let Some(next) = deadlines.min() else { return Poll::Pending };
+        let Some(next) = deadlines.min() else {
+            self.idle = true;
+            return Poll::Pending;
+        };
         let clock = self.clock.get_or_insert_with(|| Box::pin(sleep_until(next)));
         if clock.deadline() != next {
             clock.as_mut().reset(next);
@@ -390,12 +397,12 @@ impl Gate {
 
     /// Takes in what has come, and lets go what no hook need judge.
     fn feed(&mut self) {
-        let (now, at_end) = (Instant::now(), self.at_end());
+        let at_end = self.at_end();
+        self.idle = false;
         if at_end && let Err(no) = self.calls.remove_torn(&mut self.relay) {
             return self.refuse(unheld(Phase::PostInference, &self.call.as_call(), &no.reason));
         }
         let Self { relay, passages, policy, guard, admitted, call, .. } = self;
-        let blocks = matches!(call.path, Path::Route(Route::Messages | Route::Responses));
         let again = |kind| match policy.held(kind) {
             Held::Window | Held::Scan => scans(&guard.executor.selected(Event::PostInference, &admitted.input), kind),
             Held::Buffer | Held::Observe => Vec::new(),
@@ -409,11 +416,11 @@ impl Gate {
         }
         for (track, passage) in relay.tracks().iter().zip(&mut *passages) {
             let over = at_end || relay.done_reason(track.choice).is_some();
-            passage.feed(track, over, blocks, now, || again(track.kind));
+            passage.feed(track, over, || again(track.kind));
         }
         let mut done = self.calls.feed(relay);
         for (place, passage) in passages.iter_mut().enumerate() {
-            done = done.and_then(|()| passage.go_on(relay, TrackId(place), policy, now));
+            done = done.and_then(|()| passage.go_on(relay, TrackId(place), policy));
         }
         if let Err(no) = done {
             self.refuse(unheld(Phase::PostInference, &self.call.as_call(), &no.reason));

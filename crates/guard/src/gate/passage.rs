@@ -18,10 +18,14 @@ use crate::placeholders::Placeholders;
 pub(super) struct Passage {
     held: Held,
     scans: Scans,
+    /// It is thinking: the text behind it need not wait for its last word.
+    yields: bool,
     /// How much of the track has been taken in.
     fed: usize,
     /// Nothing follows for now.
     ended: bool,
+    /// Scans have been told so.
+    rested: bool,
     /// Whether scans wait for more of what they hold, where that has been asked.
     waits: Option<bool>,
     /// More has followed after all.
@@ -39,7 +43,7 @@ pub(super) struct Passage {
     judged: usize,
     /// Hooks have let go everything before this.
     cleared: usize,
-    /// When the first of what no hook has been shown came.
+    /// When the first of what no hook has been shown came, where windows are waited for.
     since: Option<Instant>,
     /// Segments that were shown.
     segments: u32,
@@ -72,6 +76,7 @@ pub(super) struct Show {
 }
 
 impl Passage {
+    /// `keep`: all that is let go.
     pub(super) fn new(
         kind: TrackKind,
         policy: &Policy,
@@ -82,8 +87,10 @@ impl Passage {
         Self {
             held: policy.held(kind),
             scans: Scans::new(scans, 0, ""),
+            yields: kind == TrackKind::Thinking,
             fed: 0,
             ended: false,
+            rested: false,
             waits: None,
             resumed: false,
             over: false,
@@ -102,35 +109,29 @@ impl Passage {
         }
     }
 
-    /// Takes in what has come on the track; `over`: its choice has ended. What scans hold of a text is waited for beyond a
-    /// tool call. Where text of another kind follows, only what has begun to be a match is: else a text would be waited for
-    /// because of its last word. And that is let go only once unless the format is one of `blocks`: between two kinds of
-    /// text that take turns with every frame nothing could be found. `again` makes new scans, for what comes behind an end
-    /// that was none: the old ones have been told that nothing follows.
-    pub(super) fn feed(
-        &mut self,
-        track: &Track,
-        over: bool,
-        blocks: bool,
-        now: Instant,
-        again: impl Fn() -> Vec<Box<dyn Scan>>,
-    ) {
+    /// Takes in what has come on the track; `over`: its choice has ended. What has been interrupted may go on, unless that
+    /// would be in another block, or it has gone on before: two kinds of text may take turns with every frame. `again`
+    /// makes new scans, for what comes behind an end that was none: the old ones have been told that nothing follows.
+    pub(super) fn feed(&mut self, track: &Track, over: bool, again: impl Fn() -> Vec<Box<dyn Scan>>) {
         let total = track.len_total();
-        let resumes = self.ended && total > self.fed;
+        let resumes = self.rested && total > self.fed;
         self.resumed |= resumes;
         self.over = over && track.ended;
         if total > self.fed {
-            self.since.get_or_insert(now);
+            if self.held == Held::Window {
+                self.since.get_or_insert_with(Instant::now);
+            }
             if resumes && !self.scans.is_empty() {
                 self.scans = Scans::new(again(), self.fed, before(track, self.fed));
             }
             self.scan(track.since(self.fed), total, false);
-            (self.fed, self.ended, self.waits) = (total, false, None);
+            (self.fed, self.ended, self.rested, self.waits) = (total, false, false, None);
         }
-        let rests = track.ended && (over || blocks || !self.resumed);
+        let rests = track.ended && (over || track.closed || !self.resumed);
         let ended = rests && (over || !self.is_waited_for(track));
-        if ended && !self.ended {
+        if ended && !self.rested {
             self.scan("", total, true);
+            self.rested = true;
         }
         self.ended = ended;
     }
@@ -143,17 +144,18 @@ impl Passage {
     }
 
     /// Whether what scans hold of a text that has been interrupted stays held: its first half would have left when the
-    /// second comes.
+    /// second comes. It does beyond a tool call; beyond text of the other kind where a match may begin with it. But where
+    /// that would keep all text waiting for the last word of the thinking before it, only what has begun to be one stays.
     fn is_waited_for(&mut self, track: &Track) -> bool {
         if self.scans.is_empty() || self.settled >= self.fed {
             return false;
         }
         let held = track.part(self.settled..self.fed).unwrap_or_default();
-        !track.turned || *self.waits.get_or_insert_with(|| self.scans.wait(held, self.fed))
+        !track.turned || *self.waits.get_or_insert_with(|| self.scans.wait(held, self.fed, self.yields))
     }
 
     /// What is to be done now.
-    pub(super) fn due(&self, policy: &Policy, now: Instant) -> Option<Due> {
+    pub(super) fn due(&self, policy: &Policy) -> Option<Due> {
         let flush = self.ended && self.settled == self.fed;
         let judge = || {
             let range = self.cleared..self.settled;
@@ -169,24 +171,18 @@ impl Passage {
             Held::Window if flush && self.over => judge().filter(|_| !self.told),
             Held::Window => {
                 let full = self.settled - self.judged.min(self.settled) >= policy.size;
-                let late = self.deadline(policy).is_some_and(|at| at <= now);
+                let late = self.deadline(policy).is_some_and(|at| at <= Instant::now());
                 judge().filter(|_| new && (full || late || self.ended))
             }
         }
     }
 
     /// Lets go what no hook need judge.
-    pub(super) fn go_on(
-        &mut self,
-        relay: &mut Relay,
-        id: TrackId,
-        policy: &Policy,
-        now: Instant,
-    ) -> Result<(), Unheld> {
-        match self.due(policy, now) {
+    pub(super) fn go_on(&mut self, relay: &mut Relay, id: TrackId, policy: &Policy) -> Result<(), Unheld> {
+        match self.due(policy) {
             Some(Due::Clear(upto)) => self.clear(relay, id, self.cleared..upto, None, 0),
             // What may have been the beginning of a placeholder is none.
-            _ if self.ended && self.restoring.is_some() => self.let_go(relay, id),
+            _ if self.over && self.restoring.is_some() => self.let_go(relay, id),
             _ => Ok(()),
         }
     }
@@ -224,9 +220,9 @@ impl Passage {
     }
 
     /// Hooks are being shown this.
-    pub(super) fn shows(&mut self, show: &Show, now: Instant) {
+    pub(super) fn shows(&mut self, show: &Show) {
         self.judged = show.range.end;
-        self.since = (self.fed > self.judged).then_some(now);
+        self.since = (self.fed > self.judged).then(Instant::now);
         self.told |= show.last;
     }
 
@@ -297,7 +293,7 @@ impl Passage {
     /// Lets go what has been cleared and cannot be the beginning of a placeholder.
     pub(super) fn let_go(&mut self, relay: &mut Relay, id: TrackId) -> Result<(), Unheld> {
         match &mut self.restoring {
-            Some(restoring) => restoring.settle(self.ended && self.cleared == self.fed, relay, id),
+            Some(restoring) => restoring.settle(self.over && self.cleared == self.fed, relay, id),
             None => {
                 relay.allow(id, self.cleared);
                 Ok(())

@@ -35,14 +35,14 @@ impl Restoring {
         self.parts.push_back(Part { range, text: text.to_owned(), same });
     }
 
-    /// Lets go what is settled; all of it where the track has `ended`.
-    pub(super) fn settle(&mut self, ended: bool, relay: &mut Relay, track: TrackId) -> Result<(), Unheld> {
+    /// Lets go what is settled; all of it where the track is `over`: where it is only interrupted, a placeholder may go on.
+    pub(super) fn settle(&mut self, over: bool, relay: &mut Relay, track: TrackId) -> Result<(), Unheld> {
         if self.parts.is_empty() {
             return Ok(());
         }
         let placeholders = self.placeholders.clone();
         let text: String = self.parts.iter().map(|part| &*part.text).collect();
-        let upto = if ended { text.len() } else { placeholders.settled(&text) };
+        let upto = if over { text.len() } else { placeholders.settled(&text) };
         let mut at = 0;
         for (place, value) in placeholders.find(text.get(..upto).unwrap_or_default()) {
             self.leave(place.start - at, relay, track)?;

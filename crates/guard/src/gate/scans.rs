@@ -72,11 +72,12 @@ impl Scans {
         told
     }
 
-    /// Whether any of them waits for more of what it has not settled of a text, which ends in `held`.
-    pub(super) fn wait(&self, held: &str, total: usize) -> bool {
+    /// Whether any of them waits for more of what it has not settled of a text, which ends in `held`; `delays`: what follows
+    /// it waits too.
+    pub(super) fn wait(&self, held: &str, total: usize, delays: bool) -> bool {
         self.each.iter().filter(|following| following.upto < total).any(|Following { scan, upto, .. }| {
             let own = held.get(held.len().saturating_sub(total - upto)..).unwrap_or(held);
-            scan.waits(own)
+            scan.waits(own, delays)
         })
     }
 

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "these are tests")]
 
 mod gate;
+mod permits;
 mod placeholders;
 mod recorded;
 mod results;

@@ -68,6 +68,8 @@ fn worlds() -> Vec<(&'static str, World)> {
         ("window", World::new().hook_with(Event::PostInference, "", mode(window), ok)),
         ("observe", World::new().hook_with(Event::PostInference, "", mode(Stream::new(StreamMode::Observe)), ok)),
         ("scan", World::new().handler(Event::PostInference, "secrets", |hook| hook, Arc::new(Secrets))),
+        ("redact_secrets", World::new().builtin(Event::PostInference, "redact_secrets", &[])),
+        ("block_patterns", World::new().builtin(Event::PostInference, "block_patterns", &["nobody says this"])),
         ("calls", World::new().hook(Event::ToolGuard, |_| None)),
     ]
 }

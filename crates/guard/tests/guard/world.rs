@@ -140,7 +140,7 @@ pub(crate) struct Exchange {
 impl From<World> for Exchange {
     fn from(world: World) -> Self {
         let seen = world.seen.clone();
-        let caller = Caller { address: "127.0.0.1".into(), ..Caller::default() };
+        let caller = Caller { address: Some(std::net::Ipv4Addr::LOCALHOST.into()), ..Caller::default() };
         let executor = world.executor();
         let guard = Guard::new(executor.clone()).expect("a hook around model calls");
         Self { guard, seen, executor, id: "r1".into(), caller, cancel: CancellationToken::new() }
@@ -167,7 +167,7 @@ impl Exchange {
         OwnedCall {
             path: Path::Route(route),
             request_id: self.id.clone(),
-            caller: self.caller.clone(),
+            caller: self.caller.clone().into(),
             cancel: self.cancel.clone(),
             witness: Arc::new(self.seen.clone()),
         }

@@ -44,6 +44,21 @@ async fn a_placeholder_is_restored_wherever_it_is_split_and_nothing_else_waits()
 }
 
 #[tokio::test]
+async fn nor_does_it_matter_what_interrupts_it() {
+    let whole = "to <EMAIL_1>, or <EMAIL_";
+    for &route in ROUTES.iter().filter(|route| has_more(**route)) {
+        for cut in 0..=whole.len() {
+            for between in [thinking("Hm."), call("c1", "ls", "{}")] {
+                let says = [text(&whole[..cut]), between, text(&whole[cut..])];
+                let (_, came, gathered) = stream(world(), route, &says).await;
+                let want = whole.replace("<EMAIL_1>", VALUE);
+                assert_eq!((&gathered.text, gathered.over), (&want, true), "{route:?} {cut}: {}", came.text());
+            }
+        }
+    }
+}
+
+#[tokio::test]
 async fn so_it_is_in_thinking_and_arguments() {
     for &route in ROUTES.iter().filter(|route| has_more(**route)) {
         let says = [thinking("is <EMA"), thinking("IL_1> it?"), call("c1", "mail", r#"{"to":"<EMAIL_1>"}"#)];

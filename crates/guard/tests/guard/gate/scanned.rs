@@ -50,6 +50,10 @@ impl Scan for Carrying {
     fn push(&mut self, more: &str, ended: bool) -> Settled {
         self.0.push(more, ended)
     }
+
+    fn waits(&self, held: &str, delays: bool) -> bool {
+        Scan::waits(&self.0, held, delays)
+    }
 }
 
 impl HandlerFactory for Secrets {
