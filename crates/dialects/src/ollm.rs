@@ -276,10 +276,17 @@ fn tokens(usage: Option<&Value>) -> Option<Value> {
     if let Some(total) = usage.get("total_tokens").filter(|total| total.is_number()) {
         return Some(total.clone());
     }
-    const PARTS: [&str; 6] =
-        ["input_tokens", "output_tokens", "prompt_tokens", "completion_tokens", "prompt_eval_count", "eval_count"];
-    let parts: Vec<u64> = PARTS.iter().filter_map(|part| usage.get(*part)?.as_u64()).collect();
-    parts.iter().copied().reduce(u64::saturating_add).map(Value::from)
+    // Upstreams' own names first: an agent adds the last ones to them.
+    const PARTS: [[&str; 2]; 3] = [
+        ["prompt_tokens", "completion_tokens"],
+        ["prompt_eval_count", "eval_count"],
+        ["input_tokens", "output_tokens"],
+    ];
+    let count = |names: &[&str; 2]| {
+        let parts = names.iter().filter_map(|name| usage.get(*name)?.as_u64());
+        parts.reduce(u64::saturating_add)
+    };
+    PARTS.iter().find_map(count).map(Value::from)
 }
 
 /// The answer in either form; `allow` goes before `continue`, and one `false` is a no.

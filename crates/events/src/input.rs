@@ -70,6 +70,7 @@ const EXCHANGE: Scope =
     Scope::On(&[PreInference, PostInference, ToolGuard, PreToolUse, PreToolUsePreempt, ToolResponseTransform]);
 const ANSWERED: Scope = Scope::On(&[PostInference]);
 const LLM_CALL: Scope = Scope::On(&[BeforeLlmCall, AfterLlmCall, PreInference, PostInference]);
+const OPTIONS: Scope = Scope::On(&[SessionStart, BeforeLlmCall, AfterLlmCall, PreInference, PostInference]);
 const COMPACTION: Scope = Scope::On(&[BeforeCompaction, AfterCompaction]);
 const NOTICE: Scope = Scope::On(&[Notification, OnError, OnMaxIterations]);
 
@@ -181,7 +182,7 @@ input! {
     /// The tools that the model may call.
     tools: Arc<Value> = "array", INFERENCE, false;
     /// Sampling options, by the caller's names.
-    options: Arc<Value> = "object", LLM_CALL, false;
+    options: Arc<Value> = "object", OPTIONS, false;
     /// The caller wants a stream.
     stream: bool = "boolean", INFERENCE, false;
     /// The demanded output format.
@@ -206,7 +207,7 @@ input! {
     segment: Segment = "object", ANSWERED, false;
     /// Why the model stopped, by the upstream's word.
     done_reason: Arc<str> = "string", ANSWERED, false;
-    /// Tokens used, by the upstream's names.
+    /// Tokens used, by the upstream's names; of an agent also `input_tokens`, `output_tokens` and, where there are any, `cached_input_tokens`, `cached_write_tokens`, `reasoning_tokens`.
     usage: Value = "object", Scope::On(&[AfterLlmCall, PostInference]), true;
     /// What the call cost; 0 is free, absent is unpriced.
     cost: f64 = "number", Scope::On(&[AfterLlmCall]), true;

@@ -138,6 +138,7 @@ fn tokens_are_counted_by_any_upstreams_names() {
         (json!({"input_tokens": 2, "output_tokens": 3}), Some(json!(5))),
         (json!({"prompt_tokens": 2, "completion_tokens": 3, "total_tokens": 9}), Some(json!(9))),
         (json!({"prompt_eval_count": 1, "eval_count": u64::MAX}), Some(json!(u64::MAX))),
+        (json!({"prompt_eval_count": 2, "eval_count": 3, "input_tokens": 2, "output_tokens": 3}), Some(json!(5))),
         (json!({}), None),
         (json!("many"), None),
     ] {
