@@ -1,13 +1,13 @@
 //! The agents of a session, ready to work.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use gatehook_engine::Executor;
 
 use crate::approval::StandingRules;
 use crate::model::Model;
-use crate::team::Skills;
+use crate::team::{Command, Skills};
 use crate::tools::{Shelf, Tool};
 
 /// Somebody who asks a model and calls tools.
@@ -17,10 +17,14 @@ pub struct Agent {
     pub name: Arc<str>,
     /// What it is good for, for whoever might hand it work.
     pub description: Arc<str>,
+    /// What the person is told first.
+    pub welcome: Option<Arc<str>>,
     /// What its model is told first.
     pub instruction: Arc<str>,
     /// Its model.
     pub model: Arc<Model>,
+    /// The model that writes summaries.
+    pub summariser: Arc<Model>,
     /// What its model may call.
     pub tools: Vec<Arc<dyn Tool>>,
     /// More of that, which comes and goes; what has the name of one before it is left out.
@@ -29,6 +33,10 @@ pub struct Agent {
     pub sub_agents: Vec<Arc<str>>,
     /// Whom it may hand the conversation to.
     pub handoffs: Vec<Arc<str>>,
+    /// Who takes the conversation over whenever this one is done.
+    pub force_handoff: Option<Arc<str>>,
+    /// Prompts by name, as in `/name`.
+    pub commands: BTreeMap<String, Command>,
     /// What it may follow, of the skills that there are.
     pub skills: Skills,
     /// Its hooks.
@@ -37,13 +45,19 @@ pub struct Agent {
     pub rules: StandingRules,
     /// How many times its model is asked before the person is; `None` is without end.
     pub max_iterations: Option<u64>,
+    /// The same calls so many times in a row end the run.
+    pub max_repeats: usize,
+    /// Of the model's window so much may be full before the conversation is compacted, 0.9 for nine tenths; `None` never
+    /// compacts it unasked.
+    pub compact_at: Option<f64>,
 }
 
 impl Agent {
-    /// The same with another model.
+    /// The same with another model, which writes its own summaries.
     #[must_use]
     pub fn with_model(&self, model: Model) -> Self {
-        Self { model: Arc::new(model.of_agent(&self.name)), ..self.clone() }
+        let model = Arc::new(model.of_agent(&self.name));
+        Self { summariser: model.clone(), model, ..self.clone() }
     }
 }
 

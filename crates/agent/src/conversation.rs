@@ -39,6 +39,8 @@ pub struct Conversation {
     in_turn: bool,
     agent: Arc<str>,
     model: Arc<str>,
+    /// The model that the person put in the place of the agent's own.
+    chosen: Option<Arc<str>>,
     rules: Vec<Arc<str>>,
     mode: Option<Arc<str>>,
     spent: Spent,
@@ -93,8 +95,8 @@ impl Conversation {
                 (self.turn, self.in_turn) = (*number, true);
             }
             Entry::TurnEnd { .. } => self.in_turn = false,
-            Entry::Switched { agent } => self.agent = agent.clone(),
-            Entry::Model { model } => self.model = model.clone(),
+            Entry::Switched { agent } => (self.agent, self.chosen) = (agent.clone(), None),
+            Entry::Model { model } => (self.model, self.chosen) = (model.clone(), Some(model.clone())),
             Entry::Granted { rule, mode } => {
                 self.rules.extend(rule.clone());
                 self.mode = mode.clone().or_else(|| self.mode.take());
@@ -150,6 +152,11 @@ impl Conversation {
     /// The model.
     pub fn model(&self) -> &Arc<str> {
         &self.model
+    }
+
+    /// The model that the person put in the place of the agent's own, as long as that agent has the word.
+    pub fn chosen_model(&self) -> Option<&Arc<str>> {
+        self.chosen.as_ref()
     }
 
     /// The permission rules that the person allowed for the session.

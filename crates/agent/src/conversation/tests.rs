@@ -84,6 +84,9 @@ fn a_session_is_what_its_entries_say() {
     entries.extend([Entry::Switched { agent: "helper".into() }, Entry::Model { model: "openai/gpt".into() }]);
     let conversation = of(&entries);
     assert_eq!((conversation.turn(), &**conversation.agent(), &**conversation.model()), (2, "helper", "openai/gpt"));
+    assert_eq!(conversation.chosen_model().map(|model| &**model), Some("openai/gpt"));
+    entries.push(Entry::Switched { agent: "root".into() });
+    assert_eq!(of(&entries).chosen_model(), None, "another agent has its own");
     assert_eq!(conversation.rules(), ["shell:cmd=ls*".into()]);
     assert_eq!(conversation.mode().map(|mode| &**mode), Some("balanced"));
     let total = Spent { calls: 3, input_tokens: 30, output_tokens: 6, cost: Some(0.75), context: 12 };

@@ -146,7 +146,8 @@ impl Stand {
         let tool = tools.iter().find(known).unwrap_or_else(|| panic!("no {name}: {:?}", self.told()));
         let arguments = arguments.as_object().cloned().unwrap_or_default();
         let workspace: Arc<Path> = self.folder.path().into();
-        let scene = Scene { session_id: "s".into(), workspace, allowed: [].into(), env: Arc::default() };
+        let scene =
+            Scene { session_id: "s".into(), workspace, allowed: [].into(), shared: [].into(), env: Arc::default() };
         let calling = Calling { id: "1", arguments: &arguments, scene: &scene, output: &|_| {}, cancel };
         tool.call(calling).await
     }

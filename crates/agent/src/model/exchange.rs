@@ -1,5 +1,6 @@
 //! The way of one question and its answer: hooks, server, gate, reader.
 
+use std::net::Ipv4Addr;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -68,7 +69,7 @@ impl<'a> Exchange<'a> {
         let verdicts = Arc::new(Verdicts::default());
         let cancel = ask.cancel.child_token();
         let caller = Caller {
-            address: "127.0.0.1".to_owned(),
+            address: Some(Ipv4Addr::LOCALHOST.into()),
             user_agent: Some(concat!("gatehook/", env!("CARGO_PKG_VERSION")).to_owned()),
             session: Some(ask.session_id.to_string()),
             ..Caller::default()
@@ -81,7 +82,7 @@ impl<'a> Exchange<'a> {
             call: OwnedCall {
                 path,
                 request_id: uuid::Uuid::new_v4().to_string().into(),
-                caller,
+                caller: caller.into(),
                 cancel,
                 witness: verdicts.clone(),
             },
@@ -157,7 +158,7 @@ impl<'a> Exchange<'a> {
             (Some(guard), Some(admitted)) => {
                 let verdict =
                     async { guard.beside(&self.call.as_call(), admitted).await.map_err(|no| refused(no).into()) };
-                let both = both(verdict, answer).await;
+                let both = Box::pin(both(verdict, answer)).await;
                 self.told(Ok(()))?;
                 both?.1
             }
@@ -218,7 +219,7 @@ impl<'a> Exchange<'a> {
     async fn gated(&self, mut gate: Box<Gate>, answer: &mut Answer, reader: &mut Reader) -> Result<(), Failed> {
         while !gate.is_done() {
             let is_there = !answer.is_gone();
-            let gone_on = gate.step(|| false, is_there.then(|| answer.next())).await;
+            let gone_on = gate.step(is_there.then(|| answer.next())).await;
             self.begun.notify_one();
             let mut read = self.told(Ok(()));
             if gate.outcome().is_none() {

@@ -178,7 +178,7 @@ pub struct Reply {
     pub message: Message,
     /// Why it stopped, by its server's word.
     pub done_reason: Option<Arc<str>>,
-    /// Tokens used, by its server's names.
+    /// Tokens used, by its server's names and by those of every server: `input_tokens`, `output_tokens`, …
     pub usage: Option<Value>,
     /// Tokens of the question, where its server counts them.
     pub input_tokens: Option<u64>,

@@ -163,7 +163,7 @@ impl Reader {
             input_tokens: tokens.map(|tokens| tokens.input),
             output_tokens: tokens.map(|tokens| tokens.output),
             cost: model.prices.zip(tokens).map(|(prices, tokens)| prices.cost(self.route, tokens)),
-            usage,
+            usage: usage.map(|usage| told(usage, tokens)),
             note: notes.hook.as_ref().and_then(said_by_hook),
         }
     }
@@ -217,5 +217,61 @@ fn unreadable(fault: Fault) -> ModelError {
     match fault {
         Fault::Cut => ModelError::Broken("broke off before its end".to_owned()),
         fault => ModelError::Broken(format!("cannot be read: {fault}")),
+    }
+}
+
+/// A server's own counters, and beside them those that hooks read of every server, by docker-agent's names. Unlike some
+/// servers' these do not count a token twice.
+fn told(mut usage: Value, tokens: Option<Tokens>) -> Value {
+    let (Some(counters), Some(Tokens { input, output, cached, recalled })) = (usage.as_object_mut(), tokens) else {
+        return usage;
+    };
+    let of_cache = cached.saturating_add(recalled);
+    counters.entry("input_tokens").or_insert(input.saturating_sub(of_cache).into());
+    counters.entry("output_tokens").or_insert(output.into());
+    let thought = counters.get("completion_tokens_details").and_then(|details| details.get("reasoning_tokens"));
+    let thought = thought.and_then(Value::as_u64).unwrap_or(0);
+    for (name, count) in
+        [("cached_input_tokens", recalled), ("cached_write_tokens", cached), ("reasoning_tokens", thought)]
+    {
+        if count > 0 {
+            counters.entry(name).or_insert(count.into());
+        }
+    }
+    usage
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_servers_tokens_are_told_by_the_same_names_and_none_twice() {
+        for (route, usage, expected) in [
+            (
+                Route::ChatCompletions,
+                json!({"prompt_tokens": 9, "completion_tokens": 4, "prompt_tokens_details": {"cached_tokens": 5},
+                       "completion_tokens_details": {"reasoning_tokens": 3}}),
+                json!({"input_tokens": 4, "output_tokens": 4, "cached_input_tokens": 5, "reasoning_tokens": 3}),
+            ),
+            (
+                Route::Messages,
+                json!({"input_tokens": 4, "output_tokens": 2, "cache_creation_input_tokens": 1,
+                       "cache_read_input_tokens": 7}),
+                json!({"input_tokens": 4, "output_tokens": 2, "cached_input_tokens": 7, "cached_write_tokens": 1}),
+            ),
+            (
+                Route::Chat,
+                json!({"prompt_eval_count": 9, "eval_count": 4}),
+                json!({"input_tokens": 9, "output_tokens": 4, "cached_input_tokens": null}),
+            ),
+        ] {
+            let told = told(usage.clone(), Some(Tokens::of(route, &usage)));
+            for (name, count) in expected.as_object().unwrap() {
+                assert_eq!(told.get(name).unwrap_or(&Value::Null), count, "{name} of {usage}");
+            }
+            assert!(usage.as_object().unwrap().iter().all(|(name, count)| told.get(name) == Some(count)), "{told}");
+        }
+        assert_eq!(told(json!("many"), Some(Tokens::default())), json!("many"));
     }
 }

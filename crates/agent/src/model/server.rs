@@ -71,6 +71,14 @@ impl Http {
         self.url.host().unwrap_or_default()
     }
 
+    /// Where it is, as clients of its format are told: `http://127.0.0.1:8080/v1` of one that speaks chat completions.
+    fn base_url(&self) -> Option<String> {
+        let ends = ["/chat/completions", Route::Chat.path(), Route::Messages.path()];
+        let before = ends.iter().find_map(|end| self.url.path().strip_suffix(end))?;
+        let port = self.url.port_u16().map(|port| format!(":{port}")).unwrap_or_default();
+        Some(format!("{}://{}{port}{before}", self.url.scheme_str()?, self.host()))
+    }
+
     fn request(&self, method: Method, url: Uri, body: Bytes) -> Request<RequestBody> {
         let mut request = Request::new(RequestBody::from(body));
         *request.method_mut() = method;
@@ -126,6 +134,14 @@ impl Http {
 }
 
 impl Server {
+    /// Where it is; none of a file.
+    pub(crate) fn base_url(&self) -> Option<String> {
+        match self {
+            Self::Http(http) => http.base_url(),
+            Self::Replay(_) => None,
+        }
+    }
+
     /// Sends a question; gives the answer as soon as it is known to be one.
     pub(super) async fn ask(&self, body: Bytes, agent: Option<&str>, patience: Patience) -> Result<Answer, Failed> {
         match self {

@@ -4,6 +4,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use gatehook_engine::events::{Entry, Event, Journal, JournalError, Message};
+use gatehook_inference::Phase;
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
@@ -42,6 +43,7 @@ impl Session {
             .raise(Event::BeforeLlmCall, cancel, |input| {
                 input.iteration = Some(iteration);
                 input.messages = Some(messages.clone());
+                input.options = self.options();
             })
             .await;
         self.live(cancel)?;
@@ -87,6 +89,7 @@ impl Session {
                 input.last_user_message = said;
                 input.usage = (input_tokens.is_some() || output_tokens.is_some()).then_some(shown);
                 input.cost = cost;
+                input.options = self.options();
                 input.duration = Some(begun.elapsed().as_secs_f64());
             })
             .await;
@@ -136,7 +139,9 @@ pub(super) fn ended(error: ModelError) -> End {
         ModelError::Cancelled => End::Canceled,
         ModelError::Refused(refusal) => {
             let said = Some(refusal.message.clone()).filter(|message| !message.is_empty());
-            End::Blocked(Event::PreInference, said.unwrap_or_else(|| refusal.kind.sentence().to_owned()))
+            let phase = refusal.hook.as_ref().and_then(|hook| hook.phase);
+            let event = if phase == Some(Phase::PostInference) { Event::PostInference } else { Event::PreInference };
+            End::Blocked(event, said.unwrap_or_else(|| refusal.kind.sentence().to_owned()))
         }
         error => End::Failed("model_call", error.to_string()),
     }

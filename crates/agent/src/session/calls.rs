@@ -4,7 +4,8 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use futures_util::future::join_all;
-use gatehook_engine::events::{Entry, Event, Input, JournalError, Message, ToolCall, Verdict};
+use gatehook_engine::Selected;
+use gatehook_engine::events::{Entry, Event, Input, JournalError, Message, Profile, ToolCall, Verdict};
 use gatehook_inference::arguments_of;
 use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
@@ -16,6 +17,9 @@ use super::end::{End, why};
 use crate::approval::{Settled, Source, Tool as Known, ToolUse};
 use crate::report::Report;
 use crate::tools::{Calling, Tool, ToolErrorKind, ToolOutput};
+
+/// The contracts whose `post_tool_use` hooks hear of what tools did, and not of what the session did itself.
+const ONLY_TOOLS: [Profile; 2] = [Profile::DockerAgent, Profile::DockerAgentV158];
 
 /// What a tool is told to a model that was never run.
 const SKIPPED: &str = "Skipped: a hook has ended the run.";
@@ -43,6 +47,8 @@ struct Worked {
     output: ToolOutput,
     seconds: f64,
     after: Option<After>,
+    /// A tool of its own has run, and not the session itself.
+    is_tools: bool,
 }
 
 impl Session {
@@ -77,12 +83,14 @@ impl Session {
             Some(Found::Managed(managed)) => managed.tool(),
             None => Known { name: name.clone(), ..Known::default() },
         };
+        let is_tools = matches!(found, Some(Found::Tool(_)));
         let failed = |kind, text: String| Worked {
             known: known.clone(),
             input: input.clone(),
             output: ToolOutput::error(kind, text),
             seconds: 0.0,
             after: None,
+            is_tools,
         };
         let worked = match (found, arguments) {
             (None, _) => failed(ToolErrorKind::NotFound, self.unknown(name)),
@@ -162,7 +170,7 @@ impl Session {
         input: Arc<Map<String, Value>>,
         cancel: &CancellationToken,
     ) -> Worked {
-        let begun = Instant::now();
+        let (begun, is_tools) = (Instant::now(), matches!(found, Found::Tool(_)));
         let (output, after) = match found {
             Found::Tool(tool) => {
                 let said = |piece: &str| self.tell(Report::ToolOutput { id: id.clone(), delta: piece.into() });
@@ -171,7 +179,7 @@ impl Session {
             }
             Found::Managed(managed) => Box::pin(self.manage(managed, &input, cancel)).await,
         };
-        Worked { known, input, output, seconds: begun.elapsed().as_secs_f64(), after }
+        Worked { known, input, output, seconds: begun.elapsed().as_secs_f64(), after, is_tools }
     }
 
     /// Shows a result to hooks, keeps what they leave of it, and tells it.
@@ -181,7 +189,7 @@ impl Session {
         worked: Worked,
         siblings: &CancellationToken,
     ) -> Result<Outcome, JournalError> {
-        let Worked { known, input, output, seconds, after } = worked;
+        let Worked { known, input, output, seconds, after, is_tools } = worked;
         output.changes.iter().for_each(|change| self.setup.changes.own(&change.path));
         // What has run is judged, whoever gave up meanwhile.
         let cancel = CancellationToken::new();
@@ -200,7 +208,8 @@ impl Session {
             about.tool_response = Some(Arc::new(Value::from(shown)));
             about.duration = Some(seconds);
         };
-        let verdict = self.raise(Event::PostToolUse, &cancel, done).await;
+        let hears = |hook: &Selected<'_>| is_tools || !ONLY_TOOLS.contains(&hook.definition.profile);
+        let verdict = self.raise_some(Event::PostToolUse, &cancel, &hears, done).await;
         if let Some(new) = rewritten(&verdict) {
             text = new;
         }

@@ -8,6 +8,7 @@ use gatehook_engine::{BuildError, Executor};
 use gatehook_guard::Guard;
 
 use super::Setup;
+use super::person::Asking;
 use crate::agents::Agent;
 use crate::approval::{Approvals, Rules, SafetyMode};
 use crate::report::{Report, Watches};
@@ -43,7 +44,7 @@ impl Cast {
         };
         approvals.set_mode(mode);
         approvals.set_session_rules(rules);
-        Self { guard: Guard::of_agent(executor.clone(), about).map(Arc::new), agent, executor, approvals }
+        Self { guard: guard(&executor, setup, about), agent, executor, approvals }
     }
 
     /// Puts a skill's hooks into force too, behind all others.
@@ -63,6 +64,15 @@ impl Cast {
     pub(super) fn specs(&self) -> impl Iterator<Item = ToolSpec> {
         self.agent.all_tools().into_iter().map(|tool| tool.spec().clone())
     }
+}
+
+/// What stands around the calls of a model: hooks, and the person whom they want asked.
+pub(super) fn guard(executor: &Executor, setup: &Setup, about: Input) -> Option<Arc<Guard>> {
+    let guard = Guard::of_agent(executor.clone(), about.clone())?;
+    Some(Arc::new(match setup.person.clone() {
+        Some(person) => guard.asking(Arc::new(Asking { person, executor: executor.clone(), about })),
+        None => guard,
+    }))
 }
 
 /// Tells whoever looks on of hooks that ran, and then whoever remembers.

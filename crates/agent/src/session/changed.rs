@@ -32,13 +32,16 @@ impl Session {
         if self.depth > 0 || !self.setup.changes.is_watched() {
             return;
         }
-        let Settled { changes, missed } = self.setup.changes.take();
+        let Settled { changes, missed, unheard } = self.setup.changes.take();
         for change in changes {
             let verdict = self.changed(&change).await;
             add(&mut self.contexts.turn, &told(&verdict));
         }
         if missed > 0 {
             let text = format!("Files changed faster than hooks could be told: {missed} changes were not raised.");
+            self.notify("warning", &text, "on_file_change").await;
+        }
+        if let Some(text) = unheard {
             self.notify("warning", &text, "on_file_change").await;
         }
     }

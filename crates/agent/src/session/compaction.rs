@@ -67,7 +67,8 @@ impl Session {
 
     pub(super) async fn compact_if_full(&mut self, cancel: &CancellationToken) -> Result<(), End> {
         let window = self.cast.agent.model.window();
-        let is_full = window > 0 && self.context_used() as f64 > window as f64 * self.setup.compact_at;
+        let most = self.cast.agent.compact_at.map(|part| window as f64 * part);
+        let is_full = window > 0 && most.is_some_and(|most| self.context_used() as f64 > most);
         let cause = match self.inbox.take_compaction() {
             true => Cause::Manual,
             false if is_full => Cause::Full,
@@ -87,7 +88,7 @@ impl Session {
         self.live(cancel)?;
         pass(event, verdict)?;
         let cause = if after_tools { Cause::ToolOverflow } else { Cause::Overflow };
-        if Box::pin(self.compact_for(cause, cancel)).await? {
+        if self.cast.agent.compact_at.is_some() && Box::pin(self.compact_for(cause, cancel)).await? {
             return Ok(());
         }
         let why = "The conversation does not fit the model's window, and was not compacted.";
@@ -164,10 +165,13 @@ impl Session {
         let gone = messages.get(..messages.len().saturating_sub(kept)).unwrap_or_default();
         let mut instruction = INSTRUCTION.to_owned();
         add(&mut instruction, extra);
-        let model = &self.cast.agent.model;
+        let model = &self.cast.agent.summariser;
         let question = [Message::new("system", &instruction), Message::new("user", &transcript(gone, model.window()))];
-        let guard = self.cast.guard.as_ref();
-        let ask = Ask { messages: &question, tools: &[], guard, session_id: &self.id, says: &Silent, cancel };
+        let model_id = Some(model.id().clone());
+        let about = Input { model_id, provider: Some(model.provider().into()), ..self.about() };
+        let guard = super::cast::guard(&self.cast.executor, &self.setup, about);
+        let ask =
+            Ask { messages: &question, tools: &[], guard: guard.as_ref(), session_id: &self.id, says: &Silent, cancel };
         let reply = Box::pin(model.ask(&ask)).await.map_err(super::ask::ended)?;
         let (input_tokens, output_tokens) = (reply.input_tokens.unwrap_or(0), reply.output_tokens.unwrap_or(0));
         self.keep(vec![Entry::Spent { input_tokens, output_tokens, cost: reply.cost }]).await?;

@@ -220,7 +220,8 @@ impl Session {
         let watcher = Below { watcher: self.setup.watcher.clone(), agent: agent.name.clone(), id: id.clone() };
         let approvals = &self.cast.approvals;
         let setup = Setup { watcher: Arc::new(watcher), mode: approvals.mode(), ..(*self.setup).clone() };
-        let beginning = Beginning { id: id.clone(), source: "startup", conversation: Conversation::default() };
+        let beginning =
+            Beginning { id: id.clone(), source: "startup", conversation: Conversation::default(), model: None };
         let child =
             Session::with_parent(Arc::new(setup), beginning, Some(self.id.clone()), self.depth + 1, Some(agent));
         let mut child = child.await.map_err(|error| format!("The subagent's session cannot be kept: {error}"))?;
@@ -260,20 +261,28 @@ impl Session {
     }
 
     /// Another agent takes the conversation over.
-    pub(super) async fn hand_over(&mut self, agent: Arc<Agent>, cancel: &CancellationToken) -> Result<(), End> {
+    pub(super) async fn hand_over(
+        &mut self,
+        agent: Arc<Agent>,
+        kind: &'static str,
+        cancel: &CancellationToken,
+    ) -> Result<(), End> {
         self.keep(vec![Entry::Switched { agent: agent.name.clone() }]).await?;
-        self.switched(&self.cast.agent, &agent, "handoff", cancel).await;
+        self.switched(&self.cast.agent, &agent, kind, cancel).await;
         self.cast_as(agent);
         self.put_into_force()
     }
 
     /// Raises `on_agent_switch`, with the hooks of the agent at work.
     async fn switched(&self, from: &Agent, to: &Agent, kind: &'static str, cancel: &CancellationToken) {
-        let models = json!([{"provider": from.model.provider(), "model": from.model.name()}]);
+        let mut model = json!({"provider": from.model.provider(), "model": from.model.name()});
+        if let (Some(url), Some(model)) = (from.model.server.base_url(), model.as_object_mut()) {
+            model.insert("base_url".to_owned(), url.into());
+        }
         let with = |input: &mut Input| {
             (input.from_agent, input.to_agent) = (Some(from.name.clone()), Some(to.name.clone()));
             input.agent_switch_kind = Some(kind.into());
-            input.from_agent_models = Some(models);
+            input.from_agent_models = Some(json!([model]));
         };
         self.raise(Event::OnAgentSwitch, cancel, with).await;
         self.tell(Report::AgentSwitch { from: from.name.clone(), to: to.name.clone(), kind });

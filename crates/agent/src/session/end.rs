@@ -11,6 +11,8 @@ pub enum Reason {
     Continue,
     /// Another turn follows, for the user has said something meanwhile.
     Steered,
+    /// Another turn follows, of the agent that takes over whenever this one is done.
+    ForceHandoff,
     /// Something failed.
     Error,
     /// The person or the caller gave up.
@@ -27,6 +29,7 @@ const NAMES: &[(Reason, &str)] = &[
     (Reason::Normal, "normal"),
     (Reason::Continue, "continue"),
     (Reason::Steered, "steered"),
+    (Reason::ForceHandoff, "force_handoff"),
     (Reason::Error, "error"),
     (Reason::Canceled, "canceled"),
     (Reason::HookBlocked, "hook_blocked"),

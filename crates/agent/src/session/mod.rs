@@ -2,7 +2,7 @@
 //!
 //! - `run`: from a prompt to the model's last word. `turn`: one call of the model, and the tools that it calls.
 //! - `ask`: the question to the model. `calls`: its tool calls, side by side. `compaction`: a summary for what is long.
-//! - `delegation`: subagents, and other agents that take over.
+//! - `commands`: prompts that have a name. `delegation`: subagents, and other agents that take over.
 //! - `raise`: what hooks are told. `context`: what they tell the model.
 //! - `skills`: what the agent follows when it is asked to. `changed`: what became of files meanwhile.
 //! - `moments`: when each event happens, and what its verdict does.
@@ -14,6 +14,7 @@ mod ask;
 mod calls;
 mod cast;
 mod changed;
+mod commands;
 mod compaction;
 mod context;
 mod delegation;
@@ -48,7 +49,7 @@ use crate::watch::Changes;
 pub use end::Reason;
 pub use inbox::Inbox;
 pub use moments::{MOMENTS, Moment};
-pub use person::{Deciding, Person};
+pub use person::{Deciding, Doubt, Person};
 pub use run::Done;
 
 /// What a session is made of.
@@ -76,8 +77,6 @@ pub struct Setup {
     pub standing: Arc<str>,
     /// What hooks are told besides.
     pub about: Arc<Input>,
-    /// Of the window so much may be full before it is compacted: 0.9 is nine tenths.
-    pub compact_at: f64,
 }
 
 /// Who the session is.
@@ -89,6 +88,8 @@ pub struct Beginning {
     pub source: &'static str,
     /// What was kept of it, where it goes on.
     pub conversation: Conversation,
+    /// What answers in place of the agent's own model.
+    pub model: Option<Model>,
 }
 
 /// A conversation between a user and an agent.
@@ -125,9 +126,10 @@ impl Session {
         depth: usize,
         agent: Option<&Arc<crate::agents::Agent>>,
     ) -> Result<Self, JournalError> {
-        let Beginning { id, source, conversation } = beginning;
+        let Beginning { id, source, conversation, model } = beginning;
         let known = setup.agents.named(conversation.agent());
-        let agent = agent.or(known).unwrap_or_else(|| setup.agents.root()).clone();
+        let agent = agent.or(known).unwrap_or_else(|| setup.agents.root());
+        let agent = model.map_or_else(|| agent.clone(), |model| Arc::new(agent.with_model(model)));
         let started = SystemTime::now();
         let head = SessionHead {
             id: id.clone(),
@@ -163,7 +165,12 @@ impl Session {
             following: Vec::new(),
             branch: None,
         };
+        session.recall();
         session.tell_session();
+        let greets = depth == 0 && source != "resume" && session.setup.person.is_some();
+        if let Some(welcome) = session.cast.agent.welcome.clone().filter(|_| greets) {
+            session.tell(Report::Notice { level: "info", text: welcome });
+        }
         Ok(session)
     }
 
@@ -225,7 +232,15 @@ impl Session {
         let at = messages.len().saturating_sub(usize::try_from(gone).unwrap_or(usize::MAX));
         let prompt = messages.get(at).and_then(|message| message.content.clone());
         self.keep(vec![Entry::Undone { messages: gone }]).await?;
+        self.recall();
         Ok(prompt)
+    }
+
+    /// Lets tools know what they have said in this session.
+    fn recall(&self) {
+        let messages = self.conversation.all();
+        let tools = self.setup.agents.all().flat_map(|agent| &agent.tools);
+        tools.for_each(|tool| tool.recall(&self.id, messages));
     }
 
     /// Raises `session_end`, also where the session never began to speak with a model but had begun.

@@ -1,6 +1,7 @@
 //! When each event happens in an agent, and what its verdict does: the rows of `docs/events.md`.
 
 use gatehook_engine::events::Event;
+use gatehook_engine::events::input::{FIELDS, Field, Scope};
 
 /// One event in an agent.
 #[derive(Debug, Clone, Copy)]
@@ -40,9 +41,10 @@ moments! {
     BeforeLlmCall: "The conversation is about to go to the model.",
         "A block ends the run. A rewrite goes to the model in place of the conversation, this time.";
     PreInference: "The request has been written for the model's server.",
-        "A block ends the run. A rewrite goes to the server.";
+        "A block ends the run; `ask` asks the person. A rewrite goes to the server.";
     PostInference: "The model answers; piece by piece where it streams.",
-        "A block ends the run, and what has not been shown never is. A rewrite is what is shown and kept.";
+        "A block ends the run, and what has not been shown never is; `ask` asks the person before that. A rewrite is what is \
+         shown and kept.";
     AfterLlmCall: "The answer is whole, and before its tools are called.",
         "A block ends the run; no tool is called.";
     ToolInputTransform: "The model calls a tool, before anything judges the call.",
@@ -88,6 +90,30 @@ moments! {
     OnGitCommit: "Somebody commits, in a repository with `gatehook git install`.",
         "A block refuses the commit.";
     Custom: "`gatehook fire custom NAME`.", "A block is its exit code.";
+}
+
+/// Fields of events that an agent has nothing for: those of requests and clients of a gateway, and some of hooks of other
+/// contracts.
+const UNTOLD: &[(&[Event], &[&str])] = &[
+    (&[Event::BeforeLlmCall], &["duration"]),
+    (&[Event::AfterLlmCall], &["messages"]),
+    (&[Event::PreInference, Event::PostInference], &["format", "suffix", "template", "context", "client", "approval"]),
+    (
+        &[Event::ToolGuard, Event::PreToolUse, Event::ToolResponseTransform],
+        &["request_id", "route", "client", "approval"],
+    ),
+];
+
+impl Moment {
+    /// The fields that the event alone has, or a few, as far as an agent has something for them.
+    pub fn fields(&self) -> impl Iterator<Item = &'static Field> {
+        let event = self.event;
+        let is_own = move |field: &&Field| matches!(field.scope, Scope::On(events) if events.contains(&event));
+        let is_untold = move |field: &&Field| {
+            UNTOLD.iter().any(|(events, names)| events.contains(&event) && names.contains(&field.name))
+        };
+        FIELDS.iter().filter(is_own).filter(move |field| !is_untold(field))
+    }
 }
 
 #[cfg(test)]

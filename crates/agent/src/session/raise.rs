@@ -3,9 +3,9 @@
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use gatehook_engine::Executor;
 use gatehook_engine::events::{Entry, Event, Input, Message, Verdict};
-use serde_json::json;
+use gatehook_engine::{Executor, Pick};
+use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
 use super::end::End;
@@ -33,6 +33,23 @@ impl Session {
         self.raise_with(&self.cast.executor, event, cancel, with).await
     }
 
+    /// Raises an event with those hooks of the agent at work that `pick` wants.
+    pub(super) async fn raise_some(
+        &self,
+        event: Event,
+        cancel: &CancellationToken,
+        pick: &Pick<'_>,
+        with: impl FnOnce(&mut Input),
+    ) -> Verdict {
+        let executor = &self.cast.executor;
+        if !executor.has(event) {
+            return Verdict::allow();
+        }
+        let mut input = self.about();
+        with(&mut input);
+        Box::pin(executor.dispatch_some(event, &input, cancel, &|_| Ok(()), pick)).await
+    }
+
     /// Raises an event with these hooks.
     pub(super) async fn raise_with(
         &self,
@@ -53,6 +70,12 @@ impl Session {
     pub(super) fn last_messages(&self) -> Arc<[Message]> {
         let messages = self.conversation.messages();
         messages.get(messages.len().saturating_sub(SHOWN)..).unwrap_or_default().into()
+    }
+
+    /// What its model is asked with, where anything is said of that.
+    pub(super) fn options(&self) -> Option<Arc<Value>> {
+        let options = &self.cast.agent.model.options;
+        (!options.is_empty()).then(|| Arc::new(Value::Object((**options).clone())))
     }
 
     /// What the user said last.

@@ -3,9 +3,6 @@
 use gatehook_engine::events::ToolCall;
 use serde_json::Value;
 
-/// So many equal batches in a row are a loop.
-const LIMIT: usize = 5;
-
 /// Counts equal batches of calls in a row.
 #[derive(Debug, Default)]
 pub(super) struct Repeats {
@@ -14,15 +11,15 @@ pub(super) struct Repeats {
 }
 
 impl Repeats {
-    /// Takes a batch; how often it came in a row, where that is a loop.
-    pub(super) fn count(&mut self, calls: &[ToolCall]) -> Option<usize> {
+    /// Takes a batch; how often it came in a row, where that is a loop: `limit` times or more.
+    pub(super) fn count(&mut self, calls: &[ToolCall], limit: usize) -> Option<usize> {
         let batch: Vec<_> = calls.iter().map(canonical).collect();
         if batch == self.last {
             self.times += 1;
         } else {
             (self.last, self.times) = (batch, 1);
         }
-        (self.times >= LIMIT).then_some(self.times)
+        (self.times >= limit).then_some(self.times)
     }
 }
 
@@ -49,9 +46,9 @@ mod tests {
         let mut repeats = Repeats::default();
         let spelled = [r#"{"a":1,"b":2}"#, r#"{"b":2,"a":1}"#, r#"{ "a": 1, "b": 2 }"#, r#"{"a":1,"b":2}"#];
         for batch in spelled {
-            assert_eq!(repeats.count(&[call(batch)]), None);
+            assert_eq!(repeats.count(&[call(batch)], 5), None);
         }
-        assert_eq!(repeats.count(&[call(spelled[0])]), Some(5));
-        assert_eq!(repeats.count(&[call("{}")]), None);
+        assert_eq!(repeats.count(&[call(spelled[0])], 5), Some(5));
+        assert_eq!(repeats.count(&[call("{}")], 5), None);
     }
 }

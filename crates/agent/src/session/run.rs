@@ -107,11 +107,12 @@ impl Session {
         if std::mem::replace(&mut self.begun, true) {
             return Ok(());
         }
-        let (source, messages) = (self.source, self.last_messages());
+        let (source, messages, options) = (self.source, self.last_messages(), self.options());
         let verdict = self
             .raise(Event::SessionStart, cancel, |input| {
                 input.source = Some(source.into());
                 input.messages = Some(messages);
+                input.options = options;
             })
             .await;
         self.live(cancel)?;
@@ -122,6 +123,7 @@ impl Session {
 
     /// Shows a text of the user's to hooks, and then puts it into the conversation.
     pub(super) async fn submit(&mut self, event: Event, text: &str, cancel: &CancellationToken) -> Result<(), End> {
+        let text = &*self.commanded(text).await?;
         let messages = self.last_messages();
         let verdict = self
             .raise(event, cancel, |input| {

@@ -129,7 +129,7 @@ impl Session {
             }
         }
         match next {
-            Some(agent) => self.hand_over(agent, cancel).await,
+            Some(agent) => self.hand_over(agent, "handoff", cancel).await,
             None => Ok(()),
         }
     }

@@ -20,6 +20,8 @@ pub(super) enum Next {
     Turn,
     /// Another one, for the user has said something.
     Steered,
+    /// Another one, of the agent that takes over whenever this one is done.
+    Handed,
     /// Nothing: the model is done.
     Done,
 }
@@ -29,6 +31,7 @@ impl Next {
         match self {
             Self::Turn => Reason::Continue,
             Self::Steered => Reason::Steered,
+            Self::Handed => Reason::ForceHandoff,
             Self::Done => Reason::Normal,
         }
     }
@@ -46,7 +49,7 @@ impl Session {
             return self.stop(progress, cancel).await;
         }
         progress.kept_on = 0;
-        let loops = progress.repeats.count(&calls);
+        let loops = progress.repeats.count(&calls, self.cast.agent.max_repeats);
         self.batch(&calls, cancel).await?;
         match loops {
             Some(times) => Err(End::Looped(times)),
@@ -77,6 +80,11 @@ impl Session {
             }
             let text = format!("A stop hook wanted the agent to keep working {KEPT_ON} times in a row; it stops now.");
             self.notify("warning", &text, "stop").await;
+        }
+        let next = self.cast.agent.force_handoff.as_deref().and_then(|name| self.setup.agents.named(name));
+        if let Some(agent) = next.cloned() {
+            self.hand_over(agent, "force_handoff", cancel).await?;
+            return Ok(Next::Handed);
         }
         if self.inbox.is_steered() {
             return Ok(Next::Steered);

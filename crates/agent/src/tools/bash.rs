@@ -138,7 +138,7 @@ impl Bounds {
     fn of(scene: &Scene) -> Self {
         let temporary = scene.env.get("TMPDIR").map(PathBuf::from).filter(|path| path.is_absolute());
         let beside = WRITTEN.iter().map(PathBuf::from).chain(temporary);
-        let write = scene.allowed.iter().cloned().chain(beside).collect();
+        let write = scene.allowed.iter().chain(&*scene.shared).cloned().chain(beside).collect();
         Self { workspace: Arc::clone(&scene.workspace), write }
     }
 
@@ -191,6 +191,7 @@ fn command(given: &Arguments, limit: Duration, scene: &Scene) -> Tried<Command> 
     let shell = SHELLS.iter().find(|path| Path::new(path).exists()).unwrap_or(&"/bin/sh");
     let mut command = Command::new(shell);
     command.args(["-c", line]).env_clear().envs(&*scene.env).current_dir(&scene.workspace);
+    command.env("GATEHOOK_SESSION_ID", &*scene.session_id);
     Ok(command)
 }
 

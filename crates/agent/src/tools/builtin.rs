@@ -1,29 +1,17 @@
 //! The agent's own tools, a row each.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use gatehook_engine::client::Reach;
 use serde_json::Value;
 
 use super::bash::Bash;
-use super::edit::Edit;
 use super::fetch::Fetch;
-use super::glob::Glob;
-use super::grep::Grep;
-use super::list::List;
-use super::read::Read;
 use super::think::Think;
 use super::todo::Todo;
-use super::write::Write;
-use super::{Tool, ToolSpec};
+use super::{Tool, ToolSpec, edit, glob, grep, list, read, write};
 use crate::approval;
 use crate::team::Defaults;
-
-/// How long reading or writing one file may take.
-pub(super) const FILE_WORK: Duration = Duration::from_secs(30);
-/// How long a search may take.
-pub(super) const SEARCH: Duration = Duration::from_secs(30);
 
 /// What the configuration says of tools.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -72,12 +60,12 @@ struct Row {
 }
 
 const ROWS: &[Row] = &[
-    row("read", "filesystem", ReadOnly, |_| Arc::new(Read::new())),
-    row("write", "filesystem", Destructive, |_| Arc::new(Write::new())),
-    row("edit", "filesystem", Changes, |_| Arc::new(Edit::new())),
-    row("glob", "filesystem", ReadOnly, |_| Arc::new(Glob::new())),
-    row("grep", "filesystem", ReadOnly, |_| Arc::new(Grep::new())),
-    row("list", "filesystem", ReadOnly, |_| Arc::new(List::new())),
+    row("read", "filesystem", ReadOnly, |_| read::tool()),
+    row("write", "filesystem", Destructive, |_| write::tool()),
+    row("edit", "filesystem", Changes, |_| edit::tool()),
+    row("glob", "filesystem", ReadOnly, |_| glob::tool()),
+    row("grep", "filesystem", ReadOnly, |_| grep::tool()),
+    row("list", "filesystem", ReadOnly, |_| list::tool()),
     row("bash", "shell", Destructive, |settings| Arc::new(Bash::new(settings.sandbox))),
     row("fetch", "fetch", Changes, |settings| Arc::new(Fetch::new(settings.reach))),
     row("todo", "todo", ReadOnly, |_| Arc::new(Todo::new())),

@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use gatehook_engine::events::Message;
 use serde_json::{Map, Value};
 
 use super::{Calling, Tool, ToolSpec, Working};
@@ -80,6 +81,10 @@ impl Tool for Called {
             self.tool.call(Calling { arguments: &arguments, ..call }).await
         })
     }
+
+    fn recall(&self, session: &Arc<str>, messages: &[Message]) {
+        self.tool.recall(session, messages);
+    }
 }
 
 #[cfg(test)]
@@ -114,6 +119,7 @@ mod tests {
             session_id: "s".into(),
             workspace: folder.path().canonicalize().unwrap().into(),
             allowed: [].into(),
+            shared: [].into(),
             env: Arc::new(std::env::vars().collect()),
         };
         let arguments = json!({"cmd": "echo shown", "command": "echo hidden"});

@@ -4,16 +4,18 @@ mod closest;
 #[cfg(test)]
 mod tests;
 
+use std::sync::Arc;
+
 use memchr::memmem;
 use serde::Deserialize;
 use serde_json::json;
 
-use super::arguments;
-use super::aside::{Stop, aside};
-use super::builtin::{FILE_WORK, spec};
+use super::aside::Stop;
+use super::builtin::spec;
 use super::changes::{CONTENT, diff};
+use super::on_files::on_files;
 use super::workspace::{Refused, Tried, Workspace};
-use super::{Calling, Tool, ToolErrorKind, ToolOutput, ToolSpec, Working, content};
+use super::{Tool, ToolErrorKind, ToolOutput, content};
 
 /// Places that are named.
 const NAMED: usize = 10;
@@ -29,44 +31,21 @@ struct Arguments {
 }
 
 /// The tool.
-pub(super) struct Edit {
-    spec: ToolSpec,
-}
-
-impl Edit {
-    pub(super) fn new() -> Self {
-        let description = "Replaces a text of a file. `old_string` must be in it exactly as `read` shows it (without the \
-                           line numbers), and once: take in lines around it, or set `replace_all`.";
-        let parameters = json!({
-            "type": "object",
-            "properties": {
-                "path": {"type": "string", "description": "The file, relative to the workspace or absolute"},
-                "old_string": {"type": "string", "description": "What is there"},
-                "new_string": {"type": "string", "description": "What is to be there"},
-                "replace_all": {"type": "boolean", "description": "Wherever it is; else it must be there once"},
-            },
-            "required": ["path", "old_string", "new_string"],
-            "additionalProperties": false,
-        });
-        Self { spec: spec("edit", description, parameters) }
-    }
-}
-
-impl Tool for Edit {
-    fn spec(&self) -> &ToolSpec {
-        &self.spec
-    }
-
-    fn call<'a>(&'a self, call: Calling<'a>) -> Working<'a> {
-        Box::pin(async move {
-            let given: Arguments = match arguments::read(call.arguments) {
-                Ok(given) => given,
-                Err(refused) => return refused.into(),
-            };
-            let workspace = Workspace::of(call.scene);
-            aside(call.cancel, FILE_WORK, move |stop| edit(&workspace, &given, stop)).await
-        })
-    }
+pub(super) fn tool() -> Arc<dyn Tool> {
+    let description = "Replaces a text of a file. `old_string` must be in it exactly as `read` shows it (without the \
+                       line numbers), and once: take in lines around it, or set `replace_all`.";
+    let parameters = json!({
+        "type": "object",
+        "properties": {
+            "path": {"type": "string", "description": "The file, relative to the workspace or absolute"},
+            "old_string": {"type": "string", "description": "What is there"},
+            "new_string": {"type": "string", "description": "What is to be there"},
+            "replace_all": {"type": "boolean", "description": "Wherever it is; else it must be there once"},
+        },
+        "required": ["path", "old_string", "new_string"],
+        "additionalProperties": false,
+    });
+    on_files(spec("edit", description, parameters), edit)
 }
 
 fn edit(workspace: &Workspace, given: &Arguments, stop: &Stop) -> Tried<ToolOutput> {

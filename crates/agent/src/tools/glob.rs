@@ -1,15 +1,17 @@
 //! `glob`: files by their names.
 
+use std::sync::Arc;
+
 use globset::{GlobBuilder, GlobMatcher};
 use rustix::fs::FileType;
 use serde::Deserialize;
 use serde_json::json;
 
-use super::arguments;
-use super::aside::{Stop, aside};
-use super::builtin::{SEARCH, spec};
+use super::aside::Stop;
+use super::builtin::spec;
+use super::on_files::on_files;
 use super::workspace::{Go, Refused, Tried, Walk, Workspace, printable};
-use super::{Calling, Tool, ToolErrorKind, ToolOutput, ToolSpec, Working};
+use super::{Tool, ToolErrorKind, ToolOutput};
 
 /// Files that are named.
 const FILES: usize = 500;
@@ -25,43 +27,20 @@ struct Arguments {
 }
 
 /// The tool.
-pub(super) struct Glob {
-    spec: ToolSpec,
-}
-
-impl Glob {
-    pub(super) fn new() -> Self {
-        let description = "Finds files by name, as with `**/*.rs` or `src/{a,b}*.ts`: `*` stays within a folder, `**` does \
-                           not. What .gitignore lists is left out, and so are names with a dot in front unless the pattern \
-                           has one.";
-        let parameters = json!({
-            "type": "object",
-            "properties": {
-                "pattern": {"type": "string", "description": "Over paths relative to `path`; one without `/` is over names"},
-                "path": {"type": "string", "description": "The folder to look in; the workspace if left out"},
-            },
-            "required": ["pattern"],
-            "additionalProperties": false,
-        });
-        Self { spec: spec("glob", description, parameters) }
-    }
-}
-
-impl Tool for Glob {
-    fn spec(&self) -> &ToolSpec {
-        &self.spec
-    }
-
-    fn call<'a>(&'a self, call: Calling<'a>) -> Working<'a> {
-        Box::pin(async move {
-            let given: Arguments = match arguments::read(call.arguments) {
-                Ok(given) => given,
-                Err(refused) => return refused.into(),
-            };
-            let workspace = Workspace::of(call.scene);
-            aside(call.cancel, SEARCH, move |stop| glob(&workspace, &given, stop)).await
-        })
-    }
+pub(super) fn tool() -> Arc<dyn Tool> {
+    let description = "Finds files by name, as with `**/*.rs` or `src/{a,b}*.ts`: `*` stays within a folder, `**` does \
+                       not. What .gitignore lists is left out, and so are names with a dot in front unless the pattern \
+                       has one.";
+    let parameters = json!({
+        "type": "object",
+        "properties": {
+            "pattern": {"type": "string", "description": "Over paths relative to `path`; one without `/` is over names"},
+            "path": {"type": "string", "description": "The folder to look in; the workspace if left out"},
+        },
+        "required": ["pattern"],
+        "additionalProperties": false,
+    });
+    on_files(spec("glob", description, parameters), glob)
 }
 
 /// A pattern over paths, and whether it is meant for hidden ones too.

@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 use std::io::{BufRead, BufReader};
+use std::sync::Arc;
 
 use gatehook_engine::builtins::protect_files;
 use regex::bytes::{Regex, RegexBuilder};
@@ -9,14 +10,15 @@ use rustix::fs::FileType;
 use serde::Deserialize;
 use serde_json::json;
 
-use super::arguments::{self, Count};
-use super::aside::{Stop, Stopped, aside};
-use super::builtin::{SEARCH, spec};
+use super::arguments::Count;
+use super::aside::{Stop, Stopped};
+use super::builtin::spec;
 use super::content;
 use super::glob::Pattern;
 use super::lines::Lines;
+use super::on_files::on_files;
 use super::workspace::{Found, Go, Opened, Refused, TOO_LONG, Tried, Walk, Workspace};
-use super::{Calling, Tool, ToolErrorKind, ToolOutput, ToolSpec, Working};
+use super::{Tool, ToolErrorKind, ToolOutput};
 
 /// Lines that fit, unless fewer are asked for, and bytes of all that is shown.
 const MATCHES: usize = 200;
@@ -47,47 +49,24 @@ struct Arguments {
 }
 
 /// The tool.
-pub(super) struct Grep {
-    spec: ToolSpec,
-}
-
-impl Grep {
-    pub(super) fn new() -> Self {
-        let description = "Searches the lines of files with a regular expression (of Rust's crate regex: no look-around, no \
-                           back-references), and gives them with their numbers. What .gitignore lists, binary files, and \
-                           names with a dot in front are left out, unless `path` or `include` names them.";
-        let parameters = json!({
-            "type": "object",
-            "properties": {
-                "pattern": {"type": "string", "description": "The expression, for a part of a line"},
-                "path": {"type": "string", "description": "The file or folder to search; the workspace if left out"},
-                "include": {"type": "string", "description": "Only files that fit, as `*.rs` or `src/**/*.{ts,tsx}`"},
-                "ignore_case": {"type": "boolean"},
-                "context": {"type": "integer", "minimum": 0, "description": "Lines to show before and after; 10 at most"},
-                "limit": {"type": "integer", "minimum": 1, "description": "How many lines that fit; 200 at most"},
-            },
-            "required": ["pattern"],
-            "additionalProperties": false,
-        });
-        Self { spec: spec("grep", description, parameters) }
-    }
-}
-
-impl Tool for Grep {
-    fn spec(&self) -> &ToolSpec {
-        &self.spec
-    }
-
-    fn call<'a>(&'a self, call: Calling<'a>) -> Working<'a> {
-        Box::pin(async move {
-            let given: Arguments = match arguments::read(call.arguments) {
-                Ok(given) => given,
-                Err(refused) => return refused.into(),
-            };
-            let workspace = Workspace::of(call.scene);
-            aside(call.cancel, SEARCH, move |stop| grep(&workspace, &given, stop)).await
-        })
-    }
+pub(super) fn tool() -> Arc<dyn Tool> {
+    let description = "Searches the lines of files with a regular expression (of Rust's crate regex: no look-around, no \
+                       back-references), and gives them with their numbers. What .gitignore lists, binary files, and \
+                       names with a dot in front are left out, unless `path` or `include` names them.";
+    let parameters = json!({
+        "type": "object",
+        "properties": {
+            "pattern": {"type": "string", "description": "The expression, for a part of a line"},
+            "path": {"type": "string", "description": "The file or folder to search; the workspace if left out"},
+            "include": {"type": "string", "description": "Only files that fit, as `*.rs` or `src/**/*.{ts,tsx}`"},
+            "ignore_case": {"type": "boolean"},
+            "context": {"type": "integer", "minimum": 0, "description": "Lines to show before and after; 10 at most"},
+            "limit": {"type": "integer", "minimum": 1, "description": "How many lines that fit; 200 at most"},
+        },
+        "required": ["pattern"],
+        "additionalProperties": false,
+    });
+    on_files(spec("grep", description, parameters), grep)
 }
 
 fn grep(workspace: &Workspace, given: &Arguments, stop: &Stop) -> Tried<ToolOutput> {
@@ -256,6 +235,7 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
+    use crate::tools::arguments;
     use crate::tools::tests::Stage;
 
     #[test]

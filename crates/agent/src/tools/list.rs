@@ -1,14 +1,17 @@
 //! `list`: a folder as a tree.
 
+use std::sync::Arc;
+
 use rustix::fs::FileType;
 use serde::Deserialize;
 use serde_json::json;
 
-use super::arguments::{self, Count};
-use super::aside::{Stop, aside};
-use super::builtin::{SEARCH, spec};
+use super::arguments::Count;
+use super::aside::Stop;
+use super::builtin::spec;
+use super::on_files::on_files;
 use super::workspace::{Entry, Go, Tried, Walk, Workspace, printable};
-use super::{Calling, Tool, ToolOutput, ToolSpec, Working};
+use super::{Tool, ToolOutput};
 
 /// How deep a tree is, unless that is said.
 const DEPTH: u64 = 2;
@@ -26,41 +29,18 @@ struct Arguments {
 }
 
 /// The tool.
-pub(super) struct List {
-    spec: ToolSpec,
-}
-
-impl List {
-    pub(super) fn new() -> Self {
-        let description = "Shows what is in a folder, as a tree: folders end in `/`, links in `@`. What .gitignore lists is \
-                           left out.";
-        let parameters = json!({
-            "type": "object",
-            "properties": {
-                "path": {"type": "string", "description": "The folder; the workspace if left out"},
-                "depth": {"type": "integer", "minimum": 1, "description": "How deep; 2 if left out"},
-            },
-            "additionalProperties": false,
-        });
-        Self { spec: spec("list", description, parameters) }
-    }
-}
-
-impl Tool for List {
-    fn spec(&self) -> &ToolSpec {
-        &self.spec
-    }
-
-    fn call<'a>(&'a self, call: Calling<'a>) -> Working<'a> {
-        Box::pin(async move {
-            let given: Arguments = match arguments::read(call.arguments) {
-                Ok(given) => given,
-                Err(refused) => return refused.into(),
-            };
-            let workspace = Workspace::of(call.scene);
-            aside(call.cancel, SEARCH, move |stop| list(&workspace, &given, stop)).await
-        })
-    }
+pub(super) fn tool() -> Arc<dyn Tool> {
+    let description = "Shows what is in a folder, as a tree: folders end in `/`, links in `@`. What .gitignore lists is \
+                       left out.";
+    let parameters = json!({
+        "type": "object",
+        "properties": {
+            "path": {"type": "string", "description": "The folder; the workspace if left out"},
+            "depth": {"type": "integer", "minimum": 1, "description": "How deep; 2 if left out"},
+        },
+        "additionalProperties": false,
+    });
+    on_files(spec("list", description, parameters), list)
 }
 
 fn list(workspace: &Workspace, given: &Arguments, stop: &Stop) -> Tried<ToolOutput> {

@@ -16,6 +16,7 @@ mod glob;
 mod grep;
 mod lines;
 mod list;
+mod on_files;
 mod read;
 #[cfg(test)]
 mod tests;
@@ -29,6 +30,7 @@ use std::path::{Path, PathBuf};
 use std::pin::Pin;
 use std::sync::Arc;
 
+use gatehook_engine::events::Message;
 use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
 
@@ -57,6 +59,8 @@ pub struct Scene {
     pub workspace: Arc<Path>,
     /// Folders beside it that a rule allows, canonical.
     pub allowed: Arc<[PathBuf]>,
+    /// Folders that only processes may write, canonical: what a working tree shares with its repository.
+    pub shared: Arc<[PathBuf]>,
     /// The environment of processes.
     pub env: Arc<BTreeMap<String, String>>,
 }
@@ -184,4 +188,7 @@ pub trait Tool: Send + Sync {
 
     /// Does it. On `cancel` it ends soon, with [`ToolErrorKind::Cancelled`].
     fn call<'a>(&'a self, call: Calling<'a>) -> Working<'a>;
+
+    /// A session goes on from these messages: what it keeps for it is what it has said in them.
+    fn recall(&self, _session: &Arc<str>, _messages: &[Message]) {}
 }

@@ -1,16 +1,18 @@
 //! `read`: lines of a file, with their numbers.
 
 use std::io::{BufRead, BufReader};
+use std::sync::Arc;
 
 use serde::Deserialize;
 use serde_json::json;
 
-use super::arguments::{self, Count};
-use super::aside::{Stop, Stopped, aside};
-use super::builtin::{FILE_WORK, spec};
+use super::arguments::Count;
+use super::aside::{Stop, Stopped};
+use super::builtin::spec;
 use super::lines::Lines;
+use super::on_files::on_files;
 use super::workspace::{Opened, Refused, Tried, Workspace};
-use super::{Calling, Tool, ToolErrorKind, ToolOutput, ToolSpec, Working, content};
+use super::{Tool, ToolErrorKind, ToolOutput, content};
 
 /// Lines that one call gives, and bytes: more would be cut by `limit_large_tool_results`.
 const LINES: u64 = 1500;
@@ -29,43 +31,20 @@ struct Arguments {
 }
 
 /// The tool.
-pub(super) struct Read {
-    spec: ToolSpec,
-}
-
-impl Read {
-    pub(super) fn new() -> Self {
-        let description = "Reads a text file and gives its lines with their numbers. Long files come in parts: go on with \
-                           `offset`.";
-        let parameters = json!({
-            "type": "object",
-            "properties": {
-                "path": {"type": "string", "description": "The file, relative to the workspace or absolute"},
-                "offset": {"type": "integer", "minimum": 1, "description": "The first line, from 1"},
-                "limit": {"type": "integer", "minimum": 1, "description": "How many lines; 1500 at most"},
-            },
-            "required": ["path"],
-            "additionalProperties": false,
-        });
-        Self { spec: spec("read", description, parameters) }
-    }
-}
-
-impl Tool for Read {
-    fn spec(&self) -> &ToolSpec {
-        &self.spec
-    }
-
-    fn call<'a>(&'a self, call: Calling<'a>) -> Working<'a> {
-        Box::pin(async move {
-            let given: Arguments = match arguments::read(call.arguments) {
-                Ok(given) => given,
-                Err(refused) => return refused.into(),
-            };
-            let workspace = Workspace::of(call.scene);
-            aside(call.cancel, FILE_WORK, move |stop| read(&workspace, &given, stop)).await
-        })
-    }
+pub(super) fn tool() -> Arc<dyn Tool> {
+    let description = "Reads a text file and gives its lines with their numbers. Long files come in parts: go on with \
+                       `offset`.";
+    let parameters = json!({
+        "type": "object",
+        "properties": {
+            "path": {"type": "string", "description": "The file, relative to the workspace or absolute"},
+            "offset": {"type": "integer", "minimum": 1, "description": "The first line, from 1"},
+            "limit": {"type": "integer", "minimum": 1, "description": "How many lines; 1500 at most"},
+        },
+        "required": ["path"],
+        "additionalProperties": false,
+    });
+    on_files(spec("read", description, parameters), read)
 }
 
 fn read(workspace: &Workspace, given: &Arguments, stop: &Stop) -> Tried<ToolOutput> {

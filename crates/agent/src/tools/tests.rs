@@ -29,8 +29,13 @@ impl Stage {
         std::fs::create_dir(&outside).unwrap();
         std::fs::write(outside.join("secret"), "the secret\n").unwrap();
         let env = std::env::vars().filter(|(name, _)| name == "PATH").collect();
-        let scene =
-            Scene { session_id: "s".into(), workspace: workspace.into(), allowed: Arc::from([]), env: Arc::new(env) };
+        let scene = Scene {
+            session_id: "s".into(),
+            workspace: workspace.into(),
+            allowed: Arc::from([]),
+            shared: Arc::from([]),
+            env: Arc::new(env),
+        };
         Self { _dir: dir, scene, outside, said: Arc::default(), cancel: CancellationToken::new() }
     }
 
@@ -85,11 +90,12 @@ impl Stage {
     }
 }
 
-/// Not in `/tmp`, which the sandbox leaves open.
+/// Not in `/tmp`, which the sandbox leaves open, nor where somebody has put this repository there.
 fn base() -> PathBuf {
-    let base = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/tmp");
-    std::fs::create_dir_all(&base).unwrap();
-    base
+    let beside = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/tmp");
+    std::fs::create_dir_all(&beside).unwrap();
+    let is_open = |folder: &Path| folder.canonicalize().unwrap().starts_with("/tmp");
+    if is_open(&beside) { PathBuf::from("/var/tmp") } else { beside }
 }
 
 pub(super) fn find<'t>(tools: &'t [Arc<dyn Tool>], name: &str) -> &'t dyn Tool {

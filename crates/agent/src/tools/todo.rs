@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use gatehook_engine::events::Message;
 use serde::Deserialize;
 use serde_json::json;
 
@@ -23,7 +24,7 @@ struct Arguments {
     items: Option<Vec<Item>>,
 }
 
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Item {
     text: String,
@@ -39,6 +40,12 @@ enum Status {
     InProgress,
     Done,
 }
+
+/// What stands before an item of a list that is shown.
+const MARKS: [(Status, &str); 3] = [(Status::Pending, "[ ] "), (Status::InProgress, "[~] "), (Status::Done, "[x] ")];
+/// What stands before the further lines of an item.
+const MORE: &str = "    ";
+const EMPTY: &str = "(the list is empty)";
 
 /// The tool, with all lists.
 pub(super) struct Todo {
@@ -77,15 +84,22 @@ impl Todo {
         let mut lists = self.lists.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(items) = given.items {
             check(&items)?;
-            lists.retain(|(of, _)| of != session);
-            if lists.len() >= SESSIONS {
-                lists.pop_front();
-            }
-            lists.push_back((Arc::clone(session), items));
+            put(&mut lists, session, items);
         }
         let items = lists.iter().find(|(of, _)| of == session).map(|(_, items)| items.as_slice());
         Ok(ToolOutput::text(shown(items.unwrap_or_default())))
     }
+}
+
+fn put(lists: &mut VecDeque<(Arc<str>, Vec<Item>)>, session: &Arc<str>, items: Vec<Item>) {
+    lists.retain(|(of, _)| of != session);
+    if items.is_empty() {
+        return;
+    }
+    if lists.len() >= SESSIONS {
+        lists.pop_front();
+    }
+    lists.push_back((Arc::clone(session), items));
 }
 
 fn check(items: &[Item]) -> Tried<()> {
@@ -101,17 +115,27 @@ fn check(items: &[Item]) -> Tried<()> {
 
 fn shown(items: &[Item]) -> String {
     if items.is_empty() {
-        return "(the list is empty)".to_owned();
+        return EMPTY.to_owned();
     }
     let line = |item: &Item| {
-        let mark = match item.status {
-            Status::Pending => ' ',
-            Status::InProgress => '~',
-            Status::Done => 'x',
-        };
-        format!("[{mark}] {}\n", item.text.trim())
+        let mark = MARKS.iter().find(|(status, _)| *status == item.status).map_or("", |(_, mark)| mark);
+        format!("{mark}{}\n", item.text.trim().replace('\n', &format!("\n{MORE}")))
     };
     items.iter().map(line).collect()
+}
+
+/// The list that was shown, whatever hooks have said behind it; `None` where none was.
+fn read(shown: &str) -> Option<Vec<Item>> {
+    let mut items: Vec<Item> = Vec::new();
+    for line in shown.lines() {
+        let begins = MARKS.iter().find_map(|(status, mark)| Some((*status, line.strip_prefix(mark)?)));
+        match (begins, line.strip_prefix(MORE), items.last_mut()) {
+            (Some((status, text)), ..) => items.push(Item { text: text.to_owned(), status }),
+            (None, Some(more), Some(item)) => item.text.extend(["\n", more]),
+            _ => break,
+        }
+    }
+    (shown.starts_with(EMPTY) || !items.is_empty()).then_some(items)
 }
 
 impl Tool for Todo {
@@ -122,5 +146,39 @@ impl Tool for Todo {
     fn call<'a>(&'a self, call: Calling<'a>) -> Working<'a> {
         let listed = arguments::read(call.arguments).and_then(|given| self.list(&call.scene.session_id, given));
         Box::pin(std::future::ready(listed.unwrap_or_else(ToolOutput::from)))
+    }
+
+    fn recall(&self, session: &Arc<str>, messages: &[Message]) {
+        let name = &self.spec.tool.name;
+        let results = messages.iter().rev().filter(|said| &*said.role == "tool" && said.name.as_ref() == Some(name));
+        let last = results.filter_map(|said| read(said.content.as_deref()?)).find(|items| check(items).is_ok());
+        put(&mut self.lists.lock().unwrap_or_else(PoisonError::into_inner), session, last.unwrap_or_default());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn items() -> impl Strategy<Value = Vec<Item>> {
+        let status = prop_oneof![Just(Status::Pending), Just(Status::InProgress), Just(Status::Done)];
+        let text = "(\\[[ ~x]\\] |    |[a-z(]{0,3}|\n){1,6}"
+            .prop_filter("an item says something", |text| !text.trim().is_empty());
+        proptest::collection::vec((text, status).prop_map(|(text, status)| Item { text, status }), 0..5)
+    }
+
+    proptest! {
+        #[test]
+        fn a_list_is_read_as_it_was_shown(items in items(), hooks in prop_oneof![Just(""), Just("\n\n[ ] a hook's word")]) {
+            let trimmed: Vec<Item> = items.iter().map(|item| Item { text: item.text.trim().to_owned(), ..item.clone() }).collect();
+            prop_assert_eq!(read(&format!("{}{hooks}", shown(&items))), Some(trimmed));
+        }
+
+        #[test]
+        fn what_is_no_list_is_none(text in "[^\\[(].{0,40}") {
+            prop_assert_eq!(read(&text), None);
+        }
     }
 }

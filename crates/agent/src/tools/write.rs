@@ -1,14 +1,16 @@
 //! `write`: a file as a whole.
 
+use std::sync::Arc;
+
 use serde::Deserialize;
 use serde_json::json;
 
-use super::arguments;
-use super::aside::{Stop, aside};
-use super::builtin::{FILE_WORK, spec};
+use super::aside::Stop;
+use super::builtin::spec;
 use super::changes::{CONTENT, diff};
+use super::on_files::on_files;
 use super::workspace::{Refused, Tried, Workspace};
-use super::{Calling, ChangeKind, Tool, ToolErrorKind, ToolOutput, ToolSpec, Working};
+use super::{ChangeKind, Tool, ToolErrorKind, ToolOutput};
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -18,42 +20,19 @@ struct Arguments {
 }
 
 /// The tool.
-pub(super) struct Write {
-    spec: ToolSpec,
-}
-
-impl Write {
-    pub(super) fn new() -> Self {
-        let description = "Writes a file: a new one, or all of one that is there. Folders above it are made. To change a \
-                           part of a file use `edit`.";
-        let parameters = json!({
-            "type": "object",
-            "properties": {
-                "path": {"type": "string", "description": "The file, relative to the workspace or absolute"},
-                "content": {"type": "string", "description": "All that it is to hold"},
-            },
-            "required": ["path", "content"],
-            "additionalProperties": false,
-        });
-        Self { spec: spec("write", description, parameters) }
-    }
-}
-
-impl Tool for Write {
-    fn spec(&self) -> &ToolSpec {
-        &self.spec
-    }
-
-    fn call<'a>(&'a self, call: Calling<'a>) -> Working<'a> {
-        Box::pin(async move {
-            let given: Arguments = match arguments::read(call.arguments) {
-                Ok(given) => given,
-                Err(refused) => return refused.into(),
-            };
-            let workspace = Workspace::of(call.scene);
-            aside(call.cancel, FILE_WORK, move |stop| write(&workspace, &given, stop)).await
-        })
-    }
+pub(super) fn tool() -> Arc<dyn Tool> {
+    let description = "Writes a file: a new one, or all of one that is there. Folders above it are made. To change a \
+                       part of a file use `edit`.";
+    let parameters = json!({
+        "type": "object",
+        "properties": {
+            "path": {"type": "string", "description": "The file, relative to the workspace or absolute"},
+            "content": {"type": "string", "description": "All that it is to hold"},
+        },
+        "required": ["path", "content"],
+        "additionalProperties": false,
+    });
+    on_files(spec("write", description, parameters), write)
 }
 
 fn write(workspace: &Workspace, given: &Arguments, stop: &Stop) -> Tried<ToolOutput> {

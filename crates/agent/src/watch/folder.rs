@@ -9,8 +9,8 @@ use super::{Changes, DEBOUNCE, LONGEST, Stamp};
 use crate::tools::{ChangeKind, FileChange};
 
 /// Folders and files that are known.
-const MAX_FOLDERS: usize = 8192;
-const MAX_FILES: usize = 100_000;
+pub(super) const MAX_FOLDERS: usize = 8192;
+pub(super) const MAX_FILES: usize = 100_000;
 /// Paths that something happened to and that are not at rest.
 const MAX_MOVING: usize = 4096;
 

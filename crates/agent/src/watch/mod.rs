@@ -45,6 +45,9 @@ struct Waiting {
     is_moving: bool,
     changes: VecDeque<FileChange>,
     missed: u64,
+    /// Why some changes are not heard of, until that is told, and whether it was known before.
+    unheard: Option<String>,
+    is_unheard: bool,
     /// What the session's own tools have left.
     own: HashMap<PathBuf, Option<Stamp>>,
 }
@@ -71,6 +74,8 @@ pub(crate) struct Settled {
     pub(crate) changes: Vec<FileChange>,
     /// How many more there were.
     pub(crate) missed: u64,
+    /// Why some are not heard of; told once.
+    pub(crate) unheard: Option<String>,
 }
 
 impl Changes {
@@ -96,7 +101,11 @@ impl Changes {
     /// What has settled since the last time.
     pub(crate) fn take(&self) -> Settled {
         let mut waiting = self.lock();
-        Settled { changes: waiting.changes.drain(..).collect(), missed: std::mem::take(&mut waiting.missed) }
+        Settled {
+            changes: waiting.changes.drain(..).collect(),
+            missed: std::mem::take(&mut waiting.missed),
+            unheard: waiting.unheard.take(),
+        }
     }
 
     /// Waits until all that has happened has settled, a bounded time.
@@ -151,6 +160,14 @@ impl Changes {
             waiting.changes.push_back(FileChange { kind, ..change });
         } else {
             waiting.missed += 1;
+        }
+    }
+
+    /// Not all changes are heard of. The first reason is told.
+    fn unhear(&self, why: String) {
+        let mut waiting = self.lock();
+        if !std::mem::replace(&mut waiting.is_unheard, true) {
+            waiting.unheard = Some(why);
         }
     }
 

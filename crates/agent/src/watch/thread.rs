@@ -10,7 +10,7 @@ use notify::event::{EventKind, ModifyKind};
 use notify::{Config, RecommendedWatcher, RecursiveMode, Watcher as _};
 
 use super::Changes;
-use super::folder::Folder;
+use super::folder::{Folder, MAX_FILES, MAX_FOLDERS};
 
 /// How many events of the system may wait.
 const QUEUE: usize = 8192;
@@ -51,7 +51,11 @@ impl Watching {
         let (ends, overflows) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(false)));
         let (events, overflowing) = (says.clone(), overflows.clone());
         let watcher = RecommendedWatcher::new(
-            move |event| {
+            move |event: notify::Result<notify::Event>| {
+                // To look at a workspace is heard of too.
+                if event.as_ref().is_ok_and(|event| !is_change(event)) {
+                    return;
+                }
                 if let Err(TrySendError::Full(_)) = events.try_send(Told::Event(event)) {
                     overflowing.store(true, Ordering::Relaxed);
                 }
@@ -128,16 +132,10 @@ impl Listener {
         if event.need_rescan() {
             self.overflows.store(true, Ordering::Relaxed);
         }
-        let is_change = match event.kind {
-            EventKind::Access(_) | EventKind::Modify(ModifyKind::Metadata(_)) => false,
-            EventKind::Any | EventKind::Create(_) | EventKind::Modify(_) | EventKind::Remove(_) | EventKind::Other => {
-                true
-            }
-        };
         // One that is made again is another folder, of which the system tells nothing yet.
         let is_renewed =
             matches!(event.kind, EventKind::Create(_) | EventKind::Remove(_) | EventKind::Modify(ModifyKind::Name(_)));
-        for path in event.paths.into_iter().filter(|_| is_change) {
+        for path in event.paths {
             self.happened(path, is_renewed, now);
         }
     }
@@ -170,9 +168,21 @@ impl Listener {
         });
         if let Some(error) = unheard {
             tracing::warn!(%error, "not all folders of the workspace are listened to");
+            self.changes.unhear(format!("Changes in some folders of the workspace are not raised: {error}."));
         }
         if self.folder.is_too_large && !was_too_large {
             tracing::warn!("the workspace is too large: changes in some of its folders are not heard of");
+            self.changes.unhear(format!(
+                "The workspace has more than {MAX_FOLDERS} folders or {MAX_FILES} files: changes in the rest of it are not raised."
+            ));
         }
+    }
+}
+
+/// Whether anything is otherwise than before, or the system says that it cannot tell.
+fn is_change(event: &notify::Event) -> bool {
+    match event.kind {
+        EventKind::Access(_) | EventKind::Modify(ModifyKind::Metadata(_)) => event.need_rescan(),
+        EventKind::Any | EventKind::Create(_) | EventKind::Modify(_) | EventKind::Remove(_) | EventKind::Other => true,
     }
 }
