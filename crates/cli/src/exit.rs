@@ -2,8 +2,10 @@
 
 use std::process::ExitCode;
 
-/// How a command ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+use gatehook_agent::session::Reason;
+
+/// How a command ended, from the best to the worst.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u8)]
 pub(crate) enum Exit {
     /// Done.
@@ -22,6 +24,18 @@ pub(crate) enum Exit {
     System = 71,
     /// Ctrl-C or SIGTERM, before the answer was known.
     Stopped = 130,
+}
+
+/// What a prompt comes to for whoever sent it.
+impl From<Reason> for Exit {
+    fn from(reason: Reason) -> Self {
+        match reason {
+            Reason::Normal | Reason::Continue | Reason::Steered | Reason::ForceHandoff => Exit::Done,
+            Reason::HookBlocked | Reason::LoopDetected | Reason::MaxIterations => Exit::No,
+            Reason::Error => Exit::Upstream,
+            Reason::Canceled => Exit::Stopped,
+        }
+    }
 }
 
 impl From<Exit> for ExitCode {

@@ -22,6 +22,9 @@ use crate::sample::{self, SampleError};
 /// How long observers, and what hooks left behind, may take to end.
 const PATIENCE: Duration = Duration::from_secs(10);
 
+/// Names the session that a command works in.
+const SESSION: &str = "GATEHOOK_SESSION_ID";
+
 /// The event of a name, the dialect's own or the native one.
 pub(crate) fn event(name: &str, profile: Profile) -> Result<Event, Failure> {
     let native = Event::from_name(name).filter(|event| !event.is_lane());
@@ -97,8 +100,12 @@ pub(crate) fn one(
     input: &Input,
     printer: &mut Printer,
 ) -> Result<Option<Verdict>, Failure> {
-    let recording = Recording::of_agent(policy.traces(), &policy::environment());
+    let env = policy::environment();
+    let recording = Recording::of_agent(policy.traces(), &env);
     let executor = recording.recorded(executor);
+    // What a tool of an agent raises belongs to its session.
+    let session = || env.get(SESSION).map(|id| id.as_str().into());
+    let input = &Input { session_id: input.session_id.clone().or_else(session), ..input.clone() };
     let verdict = raise(&executor, async |cancel| executor.dispatch(event, input, cancel).await);
     recording.finish(printer);
     verdict

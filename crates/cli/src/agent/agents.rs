@@ -25,6 +25,12 @@ use crate::policy::Policy;
 const INSTRUCTION: &str = "You are an agent that works in the user's folder with the tools you are given. Look before you \
 change anything, do what was asked and no more, and say in a few words what you did.";
 
+/// Of the model's window so much may be full.
+const COMPACT_AT: f64 = 0.9;
+
+/// The same calls so many times in a row end a run.
+const REPEATS: usize = 5;
+
 /// What the agents are made of.
 pub(super) struct Making<'a> {
     pub(super) args: &'a AgentArgs,
@@ -42,11 +48,12 @@ impl Making<'_> {
         let root = self.root()?;
         let tools = self.tools();
         let make = |definition: &AgentDefinition| {
-            let model = match &replay {
-                Some(replay) => replay.of_agent(&definition.name),
-                None => self.model(definition, definition.name == root.name, &models)?,
+            let (model, summariser) = match &replay {
+                Some(replay) => (replay.of_agent(&definition.name), None),
+                None => self.models(definition, definition.name == root.name, &models)?,
             };
-            self.agent(definition, &tools, model)
+            let (model, summariser) = (Arc::new(model), summariser.map(Arc::new));
+            self.agent(definition, &tools, summariser.unwrap_or_else(|| model.clone()), model)
         };
         let others = self.team.agents.iter().filter(|agent| agent.name != root.name);
         Ok(Agents::new(make(&root)?, others.map(make).collect::<Result<_, _>>()?))
@@ -63,25 +70,37 @@ impl Making<'_> {
         })
     }
 
-    fn agent(&self, definition: &AgentDefinition, tools: &[Arc<dyn Tool>], model: Model) -> Result<Agent, Failure> {
+    fn agent(
+        &self,
+        definition: &AgentDefinition,
+        tools: &[Arc<dyn Tool>],
+        summariser: Arc<Model>,
+        model: Arc<Model>,
+    ) -> Result<Agent, Failure> {
         let mut own = definition.clone();
         own.hooks.groups.extend(own_hooks());
         let defaults = &self.team.defaults;
         let cap = self.args.max_iterations.or(definition.max_iterations).or(defaults.max_iterations);
-        let instruction = &definition.instruction;
+        let threshold = definition.compaction_threshold.or(defaults.compaction_threshold).unwrap_or(COMPACT_AT);
         Ok(Agent {
             name: definition.name.clone(),
             description: definition.description.clone(),
-            instruction: if instruction.is_empty() { INSTRUCTION.into() } else { instruction.clone() },
-            model: Arc::new(model),
+            welcome: definition.welcome.clone(),
+            instruction: instruction(definition).into(),
+            model,
+            summariser,
             tools: of_toolsets(definition, tools),
             shelves: if self.servers.is_empty() { Vec::new() } else { vec![self.servers.shelf(definition)] },
             sub_agents: definition.sub_agents.clone(),
             handoffs: definition.handoffs.clone(),
+            force_handoff: definition.force_handoff.clone(),
+            commands: definition.commands.clone(),
             skills: definition.skills.clone(),
             executor: self.policy.executor_of(&own, self.env, &BTreeMap::new())?,
             rules: self.rules(definition)?,
             max_iterations: cap.filter(|cap| *cap > 0),
+            max_repeats: definition.max_consecutive_tool_calls.unwrap_or(REPEATS),
+            compact_at: definition.compacts.then_some(threshold),
         })
     }
 
@@ -98,12 +117,21 @@ impl Making<'_> {
         builtin_tools(&settings)
     }
 
-    /// The command line names the model of who begins, and of those that name none.
-    fn model(&self, definition: &AgentDefinition, begins: bool, models: &AgentModels<'_>) -> Result<Model, Failure> {
+    /// An agent's model, and that of its summaries where it has another. The command line names the model of who begins,
+    /// and of those that name none.
+    fn models(
+        &self,
+        definition: &AgentDefinition,
+        begins: bool,
+        models: &AgentModels<'_>,
+    ) -> Result<(Model, Option<Model>), Failure> {
         let (said, own) = (self.args.model.as_deref(), definition.model.as_deref());
         let said = if begins { said.or(own) } else { own.or(said) };
         let model = models.meant(said, self.team.defaults.model.as_deref())?;
-        Ok(model.of_agent(&definition.name))
+        let summariser =
+            definition.compaction_model.as_deref().map(|name| models.meant(Some(name), None)).transpose()?;
+        let own = |model: Model| model.of_agent(&definition.name);
+        Ok((own(model), summariser.map(own)))
     }
 
     /// What files permit, and the command line as the user's own rules.
@@ -122,6 +150,13 @@ impl Making<'_> {
         rules.workspace.deny.extend(own.deny.iter().cloned());
         Ok(rules)
     }
+}
+
+/// What an agent's model is told first: about itself, and about its tools.
+fn instruction(definition: &AgentDefinition) -> String {
+    let own = if definition.instruction.is_empty() { INSTRUCTION } else { &definition.instruction };
+    let of_tools = definition.toolsets.iter().flatten().filter_map(|set| set.instruction.as_deref());
+    std::iter::once(own).chain(of_tools).collect::<Vec<_>>().join("\n\n")
 }
 
 /// Hooks that every agent has: its tools do not touch keys, nor what guards them.

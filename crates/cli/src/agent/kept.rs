@@ -32,7 +32,7 @@ pub(super) fn beginning(
 /// A session in which nothing has been said.
 pub(super) fn new(source: &'static str) -> Beginning {
     let id = uuid::Uuid::new_v4().to_string().into();
-    Beginning { id, source, conversation: Conversation::default() }
+    Beginning { id, source, conversation: Conversation::default(), model: None }
 }
 
 /// The session of this identity, or of this beginning of one.
@@ -46,7 +46,7 @@ fn again(archive: &SessionArchive, listed: Listed) -> Result<Beginning, Failure>
     let kept = archive.entries(&listed.head.id, 1)?;
     let mut conversation = Conversation::of(&listed.head, kept.iter().map(|kept| &kept.entry));
     conversation.close();
-    Ok(Beginning { id: listed.head.id, source: "resume", conversation })
+    Ok(Beginning { id: listed.head.id, source: "resume", conversation, model: None })
 }
 
 fn nothing_here(workspace: &Path) -> Failure {

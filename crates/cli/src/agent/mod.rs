@@ -46,9 +46,6 @@ use self::agents::Making;
 
 type Env = BTreeMap<String, String>;
 
-/// How full the model's window may be.
-const COMPACT_AT: f64 = 0.9;
-
 /// An agent that can begin.
 pub(crate) struct Ready {
     setup: Setup,
@@ -57,8 +54,17 @@ pub(crate) struct Ready {
     servers: Servers,
     /// What files say of models.
     models: Vec<ModelConfig>,
+    /// The command line says which model answers.
+    is_model_said: bool,
     /// Who looks at files while it works.
     _watching: Option<Watching>,
+}
+
+/// A session that can begin, or go on.
+pub(crate) struct Begun {
+    pub(crate) session: Session,
+    /// What the person is to know of it, behind what was said before.
+    pub(crate) note: Option<Report>,
 }
 
 /// Who looks on, and who is asked.
@@ -117,7 +123,8 @@ pub(crate) fn ready(args: &AgentArgs, audience: Audience, printer: &mut Printer)
     let context::Told { standing, about } = context::told(&workspace, about, &said);
     let changes = Changes::default();
     let watching = context::watching(&workspace, &agents, &skills, (&changes, &env), printer);
-    let scene = Scene { session_id: "".into(), workspace, allowed, env: Arc::new(env_of_tools) };
+    let shared = worktree::shared(&workspace).unwrap_or_default().into();
+    let scene = Scene { session_id: "".into(), workspace, allowed, shared, env: Arc::new(env_of_tools) };
     let setup = Setup {
         agents,
         scene,
@@ -130,9 +137,9 @@ pub(crate) fn ready(args: &AgentArgs, audience: Audience, printer: &mut Printer)
         recorder: recording.recorder(),
         standing: standing.into(),
         about: Arc::new(about),
-        compact_at: team.defaults.compaction_threshold.unwrap_or(COMPACT_AT),
     };
-    Ok(Ready { setup, beginning, recording, servers, models, _watching: watching })
+    let is_model_said = args.model.is_some() || args.replay.is_some();
+    Ok(Ready { setup, beginning, recording, servers, models, is_model_said, _watching: watching })
 }
 
 /// The servers that an agent may call.
@@ -148,7 +155,7 @@ fn used(team: &Team) -> Vec<ServerDefinition> {
 
 impl Ready {
     /// The session, not begun yet.
-    pub(crate) async fn session(&self) -> Result<Session, Failure> {
+    pub(crate) async fn session(&self) -> Result<Begun, Failure> {
         self.begun(self.beginning.clone()).await
     }
 
@@ -168,21 +175,42 @@ impl Ready {
     }
 
     /// A session of which nothing has been said.
-    pub(crate) async fn cleared(&self) -> Result<Session, Failure> {
+    pub(crate) async fn cleared(&self) -> Result<Begun, Failure> {
         self.begun(kept::new("clear")).await
     }
 
     /// A session that was kept, by its identity or the beginning of it.
-    pub(crate) async fn resumed(&self, id: &str) -> Result<Session, Failure> {
+    pub(crate) async fn resumed(&self, id: &str) -> Result<Begun, Failure> {
         let (id, env) = (id.to_owned(), self.setup.scene.env.clone());
         let read = tokio::task::spawn_blocking(move || kept::resumed(&id, &env)).await;
         self.begun(read.map_err(|error| Failure::new(Exit::Defect, error.to_string(), None))??).await
     }
 
-    async fn begun(&self, beginning: Beginning) -> Result<Session, Failure> {
+    async fn begun(&self, mut beginning: Beginning) -> Result<Begun, Failure> {
         self.servers.ready().await;
+        let gone = self.choose(&mut beginning);
         let session = Session::new(self.setup.clone(), beginning).await;
-        session.map_err(|error| Failure::new(Exit::System, format!("the session cannot be kept: {error}"), None))
+        let session = session
+            .map_err(|error| Failure::new(Exit::System, format!("the session cannot be kept: {error}"), None))?;
+        let note = gone.map(|(name, why)| {
+            let now = session.agent().model.id();
+            let text = format!("the model `{name}` of this session cannot be had, and `{now}` answers: {why}").into();
+            Report::Notice { level: "warning", text }
+        });
+        Ok(Begun { session, note })
+    }
+
+    /// A session goes on with the model that the person had chosen, unless the command line names one. What it was, and
+    /// why not, where it cannot be had.
+    fn choose(&self, beginning: &mut Beginning) -> Option<(Arc<str>, Failure)> {
+        let name = beginning.conversation.chosen_model().filter(|_| !self.is_model_said)?.clone();
+        match self.model(&name) {
+            Ok(model) => {
+                beginning.model = Some(model);
+                None
+            }
+            Err(why) => Some((name, why)),
+        }
     }
 
     /// Ends what the session was served by.

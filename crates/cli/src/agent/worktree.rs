@@ -95,6 +95,21 @@ impl Worktree {
     }
 }
 
+/// What commits in a folder write beside it, where it is a working tree that `git worktree add` made. The repository's
+/// hooks and configuration are not among it.
+///
+/// What the tree says of itself a tool may have written: its repository has to say the same.
+pub(super) fn shared(workspace: &Path) -> Option<Vec<PathBuf>> {
+    let said = |file: PathBuf| std::fs::read_to_string(file).ok();
+    let mark = workspace.join(".git");
+    let own = PathBuf::from(said(mark.clone())?.strip_prefix("gitdir: ")?.trim_end()).canonicalize().ok()?;
+    let common = own.parent().filter(|above| above.ends_with("worktrees"))?.parent()?;
+    let back = PathBuf::from(said(own.join("gitdir"))?.trim_end()).canonicalize().ok()?;
+    let is_its = back == mark && common.join("HEAD").is_file() && common.join("objects").is_dir();
+    let parts = ["objects", "refs", "logs"].map(|part| common.join(part));
+    is_its.then(|| parts.into_iter().chain([own.clone()]).collect())
+}
+
 /// Beside the repository, by its name and the branch's.
 fn beside(source: &Path, branch: &str) -> Result<PathBuf, Failure> {
     let plain = |c: char| if c.is_alphanumeric() || matches!(c, '.' | '_' | '-') { c } else { '-' };
@@ -103,4 +118,49 @@ fn beside(source: &Path, branch: &str) -> Result<PathBuf, Failure> {
         return Err(Failure::usage("there is no room beside a repository at the root", None));
     };
     Ok(above.join(format!("{}-{branch}", name.to_string_lossy())))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A repository and a working tree beside it.
+    fn repository() -> (tempfile::TempDir, PathBuf) {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().canonicalize().unwrap();
+        for args in [
+            &["init", "-q", "main"][..],
+            &["-C", "main", "-c", "user.name=T", "-c", "user.email=t@x", "commit", "-qm", "Begin", "--allow-empty"],
+            &["-C", "main", "worktree", "add", "-q", "../tree"],
+        ] {
+            line(&root, args).unwrap();
+        }
+        (folder, root)
+    }
+
+    #[test]
+    fn a_commit_in_a_working_tree_writes_neither_hooks_nor_configuration() {
+        let (_folder, root) = repository();
+        let git = root.join("main/.git");
+        let expected = ["objects", "refs", "logs", "worktrees/tree"].map(|part| git.join(part));
+        assert_eq!(shared(&root.join("tree")), Some(expected.to_vec()));
+        assert_eq!(shared(&root.join("main")), None);
+    }
+
+    #[test]
+    fn a_folder_that_only_says_it_is_a_working_tree_of_a_repository_shares_nothing() {
+        let (_folder, root) = repository();
+        let forged = root.join("forged");
+        std::fs::create_dir_all(forged.join("own")).unwrap();
+        for (own, back) in
+            [(root.join("main/.git/worktrees/tree"), None), (forged.join("own"), Some(forged.join(".git")))]
+        {
+            std::fs::write(forged.join(".git"), format!("gitdir: {}\n", own.display())).unwrap();
+            if let Some(back) = back {
+                std::fs::write(own.join("gitdir"), back.display().to_string()).unwrap();
+                std::fs::write(own.join("commondir"), root.join("main/.git").display().to_string()).unwrap();
+            }
+            assert_eq!(shared(&forged), None, "{}", own.display());
+        }
+    }
 }

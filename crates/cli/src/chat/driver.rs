@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::io::IsTerminal;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -80,13 +81,17 @@ pub(crate) fn run(args: &ChatArgs, printer: &mut Printer) -> Result<Exit, Failur
     let led = {
         let (ready, inbox) = (ready.clone(), inbox.clone());
         let work = move || {
-            let ended = agent::alone(async {
-                listen(inbox.clone(), meets)?;
-                // Who waits for this waits for nothing else.
-                let _ = listens.send(());
-                session::serve(&ready, facts, heard, inbox.clone()).await
-            });
-            let ended = ended.and_then(|ended| ended);
+            let ended = catch_unwind(AssertUnwindSafe(|| {
+                agent::alone(async {
+                    listen(inbox.clone(), meets)?;
+                    // Who waits for this waits for nothing else.
+                    let _ = listens.send(());
+                    session::serve(&ready, facts, heard, inbox.clone()).await
+                })
+            }));
+            // The panic has been shown where it happened.
+            let defect = |_| Err(Failure::new(Exit::Defect, "the session was ended by a defect", None));
+            let ended = ended.unwrap_or_else(defect).and_then(|ended| ended);
             inbox.tell(Told::Ended(ended.as_ref().err().map(ToString::to_string)));
             ended
         };
@@ -110,15 +115,18 @@ pub(crate) fn run(args: &ChatArgs, printer: &mut Printer) -> Result<Exit, Failur
     outside.command(Command::Quit);
     drop(outside);
     let is_over = matches!(end, Ok(End::Session(_))) || is_over(&inbox);
-    let last = if is_over { led.join().ok() } else { None };
+    let served = if is_over { led.join().ok() } else { None };
     ready.finish(printer);
-    let last = last.transpose()?.flatten();
-    if let Some(id) = last.filter(|_| meets != Meets::Nobody) {
+    let served = served.transpose()?;
+    let worst = served.as_ref().map_or(Exit::Done, |served| served.worst);
+    if let Some(id) = served.and_then(|served| served.last).filter(|_| meets != Meets::Nobody) {
         let short = id.get(..8).unwrap_or(&id);
         printer.note(&format!("`gatehook chat --resume {short}` goes on with this session"));
     }
     match end.map_err(|error| Failure::new(Exit::System, format!("the terminal cannot be used: {error}"), None))? {
-        End::Quit => Ok(if is_over { Exit::Done } else { Exit::Stopped }),
+        End::Quit if !is_over => Ok(Exit::Stopped),
+        // A person has seen what failed.
+        End::Quit => Ok(if meets == Meets::Nobody { worst } else { Exit::Done }),
         End::Stopped => Ok(Exit::Stopped),
         End::Session(why) => Err(Failure::new(Exit::Defect, why, None)),
     }

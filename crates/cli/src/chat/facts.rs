@@ -22,6 +22,7 @@ pub(crate) fn facts(ready: &Ready, env: &BTreeMap<String, String>, workspace: &P
         hooks: setup.agents.root().executor.hooks().map(|hook| line(&hook)).collect(),
         agents: agents(setup),
         models: ready.models().map(|name| Choice { name: name.to_owned(), about: String::new() }).collect(),
+        prompts: prompts(setup),
         sessions: kept(env, workspace),
         mode: String::new(),
         rules_file: rules.map(|path| path.display().to_string()),
@@ -41,6 +42,14 @@ fn agents(setup: &Setup) -> Vec<Choice> {
         about: agent.description.to_string(),
     };
     setup.agents.all().map(choice).collect()
+}
+
+/// The skills there are, and the prompts of the agent that begins.
+fn prompts(setup: &Setup) -> Vec<Choice> {
+    let choice = |name: &str, about: &str| Choice { name: name.to_owned(), about: clean::line(about).to_string() };
+    let commands = &setup.agents.root().commands;
+    let commands = commands.iter().map(|(name, it)| choice(name, it.description.as_deref().unwrap_or(&it.instruction)));
+    commands.chain(setup.skills.all().map(|skill| choice(&skill.name, &skill.description))).collect()
 }
 
 /// The sessions of this folder. What cannot be read is not offered.

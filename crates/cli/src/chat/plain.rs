@@ -76,7 +76,7 @@ pub(crate) fn run(inbox: &Arc<Inbox>, outside: &mut dyn Outside, asks: bool, bus
                 }
                 Happening::Line(None) => return Ok(End::Quit),
                 Happening::Told(Told::Ended(why)) => return Ok(why.map_or(End::Quit, End::Session)),
-                Happening::Told(Told::Ready) if plain.is_stopping && !asks => return Ok(End::Stopped),
+                Happening::Told(Told::Ready(_)) if plain.is_stopping && !asks => return Ok(End::Stopped),
                 Happening::Told(told) => write(&plain.told(told))?,
                 Happening::Signal(Signal::Interrupt) if plain.busy && !plain.is_stopping => {
                     plain.is_stopping = true;
@@ -131,7 +131,7 @@ impl Plain {
     fn prompt(&self) -> String {
         match self.questions.front() {
             Some((_, Ask::Permission(_))) => "y once, s for the session, or n and a reason:".to_owned(),
-            Some((_, Ask::GoOn(_))) => "y goes on, n stops:".to_owned(),
+            Some((_, Ask::GoOn(_) | Ask::Doubt(_))) => "y goes on, n stops:".to_owned(),
             None => "you:".to_owned(),
         }
     }
@@ -154,12 +154,12 @@ impl Plain {
         if text.trim().is_empty() {
             return Some(Vec::new());
         }
-        match slash::read(&text) {
+        match slash::read(&text, &self.facts) {
             Some(Ok((slash, argument))) => self.slash(slash, argument, outside),
             Some(Err(problem)) => Some(vec![Out::Aside(problem)]),
             None => {
                 outside.remember(&text);
-                self.begin(Command::Prompt(text), outside);
+                self.begin(Command::Prompt(slash::said(text)), outside);
                 Some(Vec::new())
             }
         }
@@ -175,7 +175,11 @@ impl Plain {
             Does::Quit => return None,
             Does::Hooks => self.facts.hooks.clone(),
             Does::Trust => vec![TRUST.to_owned()],
-            Does::Help => SLASHES.iter().map(|slash| format!("/{:8} {}", slash.name, slash.about)).collect(),
+            Does::Help => {
+                let own = SLASHES.iter().map(|slash| (slash.name, slash.about));
+                let prompts = self.facts.prompts.iter().map(|prompt| (&*prompt.name, &*prompt.about));
+                own.chain(prompts).map(|(name, about)| format!("/{name:8} {about}")).collect()
+            }
             Does::Asks(command) => {
                 self.begin(command(), outside);
                 Vec::new()
@@ -209,12 +213,12 @@ impl Plain {
                 self.facts = facts;
                 Vec::new()
             }
-            Told::Ready => {
+            Told::Ready(_) => {
                 self.busy = false;
                 self.is_stopping = false;
                 self.end_line()
             }
-            Told::Files(_) | Told::Ended(_) => Vec::new(),
+            Told::Begun | Told::Files(_) | Told::Ended(_) => Vec::new(),
         }
     }
 
@@ -320,9 +324,9 @@ fn reply(ask: &Ask, line: &str) -> Option<Reply> {
     let line = line.trim();
     let (word, rest) = line.split_once(' ').unwrap_or((line, ""));
     let answer = match (ask, word) {
-        (Ask::GoOn(_), "y") => return Some(Reply::GoOn(true)),
-        (Ask::GoOn(_), "n") => return Some(Reply::GoOn(false)),
-        (Ask::GoOn(_), _) => return None,
+        (Ask::GoOn(_) | Ask::Doubt(_), "y") => return Some(Reply::GoOn(true)),
+        (Ask::GoOn(_) | Ask::Doubt(_), "n") => return Some(Reply::GoOn(false)),
+        (Ask::GoOn(_) | Ask::Doubt(_), _) => return None,
         (Ask::Permission(_), "y") => Answer::Approve,
         (Ask::Permission(_), "s") => Answer::ApproveTool(None),
         (Ask::Permission(_), "n") => Answer::Reject { reason: rest.trim().to_owned() },

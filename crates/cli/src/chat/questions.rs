@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use gatehook_agent::approval::{Answer, Asking, Asks, Question, Rule};
 use gatehook_agent::report::Report;
-use gatehook_agent::session::{Deciding, Person};
+use gatehook_agent::session::{Deciding, Doubt, Person};
 use serde_json::Value;
 use similar::TextDiff;
 use tokio::sync::oneshot;
@@ -117,6 +117,11 @@ impl Asks for Questions {
 impl Person for Questions {
     fn goes_on<'a>(&'a self, iterations: u64) -> Deciding<'a> {
         Box::pin(async move { matches!(self.ask(Ask::GoOn(iterations)).await, Some(Reply::GoOn(true))) })
+    }
+
+    fn permits<'a>(&'a self, doubt: &'a Doubt) -> Deciding<'a> {
+        let ask = Ask::Doubt(Box::new(doubt.clone()));
+        Box::pin(async move { matches!(self.ask(ask).await, Some(Reply::GoOn(true))) })
     }
 }
 

@@ -12,31 +12,41 @@ use tokio_util::sync::CancellationToken;
 
 use super::told::told;
 use super::wire::{Command, Facts, Inbox, Told};
-use crate::agent::Ready;
+use crate::agent::{Begun, Ready};
+use crate::exit::Exit;
 use crate::failure::Failure;
 
-/// Leads sessions until the person leaves. Says which one was the last, if anything was said in it.
+/// What came of it.
+pub(crate) struct Served {
+    /// The last session, if anything was said in it.
+    pub(crate) last: Option<Arc<str>>,
+    /// How the worst of all turns ended.
+    pub(crate) worst: Exit,
+}
+
+/// Leads sessions until the person leaves.
 pub(crate) async fn serve(
     ready: &Ready,
     facts: Facts,
     commands: Receiver<Command>,
     inbox: Arc<Inbox>,
-) -> Result<Option<Arc<str>>, Failure> {
-    let session = ready.session().await?;
-    let mut serving = Serving { ready, facts, commands, inbox, session, leaves: false };
+) -> Result<Served, Failure> {
+    let Begun { session, note } = ready.session().await?;
+    let mut serving = Serving { ready, facts, commands, inbox, session, leaves: false, worst: Exit::Done };
     serving.tell_facts();
-    serving.tell_past();
+    serving.tell_past(note);
     while !serving.leaves
         && let Some(command) = serving.commands.recv().await
     {
+        serving.inbox.tell(Told::Begun);
         serving.obey(command).await;
-        serving.inbox.tell(Told::Ready);
+        serving.inbox.tell(Told::Ready(serving.session.inbox().follow_ups()));
     }
-    let session = serving.session;
+    let Serving { session, worst, .. } = serving;
     let last = (session.conversation().turn() > 0).then(|| session.id().clone());
     session.end("prompt_input_exit").await;
     ready.close().await;
-    Ok(last)
+    Ok(Served { last, worst })
 }
 
 struct Serving<'a> {
@@ -46,6 +56,7 @@ struct Serving<'a> {
     inbox: Arc<Inbox>,
     session: Session,
     leaves: bool,
+    worst: Exit,
 }
 
 impl Serving<'_> {
@@ -92,8 +103,8 @@ impl Serving<'_> {
         let mut done = pin!(self.session.prompt(text, &cancel));
         loop {
             tokio::select! {
+                // What was typed before the turn went on is heard before it does.
                 biased;
-                _ = &mut done => return,
                 command = self.commands.recv() => {
                     let is_taken = match command {
                         Some(Command::Steer(text) | Command::Prompt(text)) => to.steer(text),
@@ -114,9 +125,13 @@ impl Serving<'_> {
                         self.inbox.tell(Told::Report(Report::Notice { level: "warning", text }));
                     }
                 }
+                done = &mut done => {
+                    self.worst = self.worst.max(done.reason.into());
+                    return;
+                }
             }
         }
-        done.await;
+        self.worst = self.worst.max(done.await.reason.into());
     }
 
     async fn compact(&mut self) {
@@ -141,11 +156,11 @@ impl Serving<'_> {
     }
 
     /// Ends the session, and goes on with another one.
-    async fn replace(&mut self, next: Result<Session, Failure>, reason: &str) {
+    async fn replace(&mut self, next: Result<Begun, Failure>, reason: &str) {
         match next {
-            Ok(next) => {
-                std::mem::replace(&mut self.session, next).end(reason).await;
-                self.tell_past();
+            Ok(Begun { session, note }) => {
+                std::mem::replace(&mut self.session, session).end(reason).await;
+                self.tell_past(note);
                 self.tell_facts();
             }
             Err(failure) => self.notice("error", failure.to_string()),
@@ -163,9 +178,12 @@ impl Serving<'_> {
         }
     }
 
-    /// What was said before, where the session goes on.
-    fn tell_past(&self) {
-        told(self.session.conversation()).into_iter().for_each(|report| self.inbox.tell(Told::Report(report)));
+    /// What was said before, where the session goes on, and what is to be known of it.
+    fn tell_past(&self, note: Option<Report>) {
+        told(self.session.conversation())
+            .into_iter()
+            .chain(note)
+            .for_each(|report| self.inbox.tell(Told::Report(report)));
     }
 
     fn tell_facts(&mut self) {

@@ -6,6 +6,7 @@ use std::time::Instant;
 
 use gatehook_agent::approval::{Answer, Question, Rule};
 use gatehook_agent::report::Report;
+use gatehook_agent::session::Doubt;
 use ratatui::crossterm::event::KeyEvent;
 
 /// What the person wants of the session.
@@ -42,8 +43,10 @@ pub(crate) enum Told {
     Facts(Facts),
     /// Files of the workspace, for completion.
     Files(Arc<[String]>),
-    /// The last command is done: the session waits.
-    Ready,
+    /// A command is at work, maybe one that was given while another one was.
+    Begun,
+    /// The last command is done, and the session waits; so do these follow-ups.
+    Ready(Vec<String>),
     /// The session is over; why, if it did not end by command.
     Ended(Option<String>),
 }
@@ -54,6 +57,8 @@ pub(crate) enum Ask {
     Permission(Box<Permission>),
     /// Whether to go on past so many model calls.
     GoOn(u64),
+    /// Whether what a hook doubts may pass.
+    Doubt(Box<Doubt>),
 }
 
 /// Whether a call may run.
@@ -72,6 +77,7 @@ pub(crate) enum Reply {
         /// The rule that holds for later sessions too.
         remember: Option<Rule>,
     },
+    /// Whether it goes on.
     GoOn(bool),
 }
 
@@ -82,6 +88,8 @@ pub(crate) struct Facts {
     pub(crate) hooks: Vec<String>,
     pub(crate) agents: Vec<Choice>,
     pub(crate) models: Vec<Choice>,
+    /// Skills and prompts, by the names that stand behind a `/`.
+    pub(crate) prompts: Vec<Choice>,
     /// The newest first.
     pub(crate) sessions: Vec<Choice>,
     /// The safety mode that holds; empty is none.
@@ -279,10 +287,10 @@ mod tests {
         for _ in 0..1000 {
             inbox.tell(Told::Report(Report::ToolOutput { id: "1".into(), delta: piece.clone() }));
         }
-        inbox.tell(Told::Ready);
+        inbox.tell(Told::Ready(Vec::new()));
         let waiting = inbox.take(None);
         assert!(waiting.len() <= OUTPUT / piece.len() + 1, "{}", waiting.len());
-        assert_eq!(waiting.back(), Some(&Happening::Told(Told::Ready)));
+        assert_eq!(waiting.back(), Some(&Happening::Told(Told::Ready(Vec::new()))));
     }
 
     #[test]

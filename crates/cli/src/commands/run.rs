@@ -6,7 +6,7 @@ use std::sync::Arc;
 use gatehook_agent::session::Reason;
 
 use crate::agent::headless::Headless;
-use crate::agent::{self, Audience};
+use crate::agent::{self, Audience, Begun};
 use crate::args::RunArgs;
 use crate::exit::Exit;
 use crate::failure::Failure;
@@ -21,20 +21,15 @@ pub(crate) fn run(args: &RunArgs, printer: &mut Printer) -> Result<Exit, Failure
     let audience = Audience { watcher: Arc::new(Headless::new(args.json)), person: None };
     let ready = agent::ready(&args.agent, audience, printer)?;
     let done = agent::lead(async |cancel| {
-        let mut session = ready.session().await?;
+        let Begun { mut session, note } = ready.session().await?;
+        note.into_iter().for_each(|note| ready.setup().watcher.report(note));
         let done = session.prompt(&prompt, cancel).await;
         session.end(if done.reason == Reason::Error { "error" } else { "other" }).await;
         ready.close().await;
         Ok::<_, Failure>(done)
     })?;
     ready.finish(printer);
-    let Some(done) = done.transpose()? else { return Ok(Exit::Stopped) };
-    Ok(match done.reason {
-        Reason::Normal | Reason::Continue | Reason::Steered => Exit::Done,
-        Reason::HookBlocked | Reason::LoopDetected | Reason::MaxIterations => Exit::No,
-        Reason::Error => Exit::Upstream,
-        Reason::Canceled => Exit::Stopped,
-    })
+    Ok(done.transpose()?.map_or(Exit::Stopped, |done| done.reason.into()))
 }
 
 fn prompt(args: &RunArgs) -> Result<String, Failure> {

@@ -30,7 +30,7 @@ impl Popup {
     pub(crate) fn of(before: &str, facts: &Facts, files: &[String]) -> Option<Self> {
         let (from, rows, kind) = if let Some(line) = before.strip_prefix('/') {
             match line.split_once(' ') {
-                None => (0, commands(line), Kind::Commands),
+                None => (0, commands(line, facts), Kind::Commands),
                 Some((name, words)) => {
                     let choices = find(name)?.takes.choices(facts);
                     (before.len().saturating_sub(words.len()), best(choices.into_iter(), words), Kind::Arguments)
@@ -66,9 +66,11 @@ impl Popup {
     }
 }
 
-fn commands(name: &str) -> Vec<Choice> {
-    let fits = SLASHES.iter().filter(|slash| slash.name.starts_with(name));
-    fits.map(|slash| Choice { name: format!("/{}", slash.name), about: slash.about.to_owned() }).collect()
+fn commands(name: &str, facts: &Facts) -> Vec<Choice> {
+    let own = SLASHES.iter().map(|slash| (slash.name, slash.about));
+    let prompts = facts.prompts.iter().map(|prompt| (&*prompt.name, &*prompt.about));
+    let fits = own.chain(prompts).filter(|(known, _)| known.starts_with(name));
+    fits.map(|(known, about)| Choice { name: format!("/{known}"), about: about.to_owned() }).collect()
 }
 
 /// The choices that fit, the best first.

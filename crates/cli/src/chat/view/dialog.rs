@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use gatehook_agent::approval::{Answer, Rule};
+use gatehook_events::Event;
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use ratatui::text::{Line, Span};
 use serde_json::Value;
@@ -63,7 +64,7 @@ impl Dialog {
     pub(crate) fn new(number: u64, ask: Ask, armed: Duration) -> Self {
         let (rules, rule) = match &ask {
             Ask::Permission(permission) => rules(&permission.question),
-            Ask::GoOn(_) => (Vec::new(), 0),
+            Ask::GoOn(_) | Ask::Doubt(_) => (Vec::new(), 0),
         };
         Self { number, ask, stage: Stage::Choice, armed, rules, rule, top: 0 }
     }
@@ -75,10 +76,11 @@ impl Dialog {
 
     pub(crate) fn key(&mut self, key: KeyEvent, can_remember: bool) -> Done {
         match (&self.ask, &mut self.stage) {
-            (Ask::GoOn(_), _) => match key.code {
+            (Ask::GoOn(_) | Ask::Doubt(_), _) => match key.code {
+                _ if key.modifiers.intersects(KeyModifiers::CONTROL | KeyModifiers::ALT) => Done::Unknown,
                 KeyCode::Char('y' | 'Y') => Done::Answered(Reply::GoOn(true)),
                 KeyCode::Char('n' | 'N') | KeyCode::Esc => Done::Answered(Reply::GoOn(false)),
-                _ => Done::Unknown,
+                _ => self.scroll(key),
             },
             (Ask::Permission(_), Stage::Reason(reason)) => match key.code {
                 KeyCode::Enter => {
@@ -129,16 +131,18 @@ impl Dialog {
             }
             KeyCode::Esc => permission(Answer::Reject { reason: String::new() }, None),
             KeyCode::Tab => self.next_rule(),
-            KeyCode::Up => self.scroll(self.top.saturating_sub(1)),
-            KeyCode::Down => self.scroll(self.top.saturating_add(1)),
-            KeyCode::PageUp => self.scroll(self.top.saturating_sub(10)),
-            KeyCode::PageDown => self.scroll(self.top.saturating_add(10)),
-            _ => Done::Unknown,
+            _ => self.scroll(key),
         }
     }
 
-    fn scroll(&mut self, top: usize) -> Done {
-        self.top = top;
+    fn scroll(&mut self, key: KeyEvent) -> Done {
+        self.top = match key.code {
+            KeyCode::Up => self.top.saturating_sub(1),
+            KeyCode::Down => self.top.saturating_add(1),
+            KeyCode::PageUp => self.top.saturating_sub(10),
+            KeyCode::PageDown => self.top.saturating_add(10),
+            _ => return Done::Unknown,
+        };
         Done::Nothing
     }
 
@@ -151,6 +155,10 @@ impl Dialog {
     pub(crate) fn title(&self) -> (String, Option<(String, Role)>) {
         match &self.ask {
             Ask::GoOn(cap) => (format!("{cap} model calls without an end"), None),
+            Ask::Doubt(doubt) if doubt.event == Event::PreInference => {
+                (format!("May this go to {}?", clean::line(&doubt.model)), None)
+            }
+            Ask::Doubt(doubt) => (format!("May this answer of {} be used?", clean::line(&doubt.model)), None),
             Ask::Permission(permission) => {
                 let question = &permission.question;
                 let label = question.metadata.get("safety_label").map(|label| {
@@ -174,6 +182,14 @@ impl Dialog {
                 let text = "The agent has asked its model that often in this turn. It may be going round in circles.";
                 wrap(&[Span::raw(text)], width, Breaks::Words, &Lead::default(), &mut lines);
             }
+            Ask::Doubt(doubt) => {
+                let hook = clean::line(&doubt.hook);
+                because(&format!("{hook} asks: "), &doubt.reason, width, theme, &mut lines);
+                for line in clean::shown(doubt.subject.trim()).lines() {
+                    wrap(&[Span::raw(line)], width, Breaks::Anywhere, &Lead::of("│ ", theme.of(Role::Dim)), &mut lines);
+                }
+                known(doubt.metadata.iter(), width, theme, &mut lines);
+            }
             Ask::Permission(permission) => describe(permission, width, theme, &mut lines),
         }
         lines
@@ -185,7 +201,7 @@ impl Dialog {
         let keys = |keys: &[(&'static str, &'static str)]| packed(keys, width, theme);
         let rule = self.rule().map(|rule| clean::line(&rule.to_string()).into_owned());
         match (&self.ask, &self.stage, rule) {
-            (Ask::GoOn(_), _, _) => keys(&[("y", "go on"), ("n", "stop here")]),
+            (Ask::GoOn(_) | Ask::Doubt(_), _, _) => keys(&[("y", "go on"), ("n", "stop here")]),
             (_, Stage::Reason(_), _) => keys(&[("Enter", "says no"), ("Esc", "back")]),
             (_, Stage::Remember, rule) => {
                 let mut lines = vec![Line::from(vec![
@@ -242,10 +258,7 @@ fn permission(answer: Answer, remember: Option<Rule>) -> Done {
 /// Why it is asked, what is known of it, and all that it would do.
 fn describe(permission: &Permission, width: u16, theme: Theme, lines: &mut Vec<Line<'static>>) {
     let question = &permission.question;
-    for line in clean::shown(question.reason.trim()).lines() {
-        let spans = [Span::styled("a hook asks: ", theme.of(Role::Dim)), Span::styled(line, theme.of(Role::Warning))];
-        wrap(&spans, width, Breaks::Words, &Lead::default(), lines);
-    }
+    because("a hook asks: ", &question.reason, width, theme, lines);
     let input = &question.tool_input;
     let own = EDITS.iter().find_map(|(old, new)| {
         let (old_text, new_text) = (input.get(*old)?.as_str()?, input.get(*new)?.as_str()?);
@@ -263,7 +276,25 @@ fn describe(permission: &Permission, width: u16, theme: Theme, lines: &mut Vec<L
     if let Some(diff) = diff {
         diff_lines(&diff, width, theme, lines);
     }
-    let known = question.metadata.iter().filter(|(name, value)| *name != "safety_label" && !value.is_empty());
+    known(question.metadata.iter().filter(|(name, _)| *name != "safety_label"), width, theme, lines);
+}
+
+/// Why it is asked, in a hook's words.
+fn because(who: &str, reason: &str, width: u16, theme: Theme, lines: &mut Vec<Line<'static>>) {
+    for line in clean::shown(reason.trim()).lines() {
+        let spans = [Span::styled(who, theme.of(Role::Dim)), Span::styled(line, theme.of(Role::Warning))];
+        wrap(&spans, width, Breaks::Words, &Lead::default(), lines);
+    }
+}
+
+/// What else is known of it.
+fn known<'a>(
+    metadata: impl Iterator<Item = (&'a String, &'a String)>,
+    width: u16,
+    theme: Theme,
+    lines: &mut Vec<Line<'static>>,
+) {
+    let known = metadata.filter(|(_, value)| !value.is_empty());
     let known: Vec<_> = known.map(|(name, value)| format!("{}: {}", name.replace('_', " "), value)).collect();
     if !known.is_empty() {
         let known = Span::styled(clean::line(&known.join(" · ")).into_owned(), theme.of(Role::Dim));

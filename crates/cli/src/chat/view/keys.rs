@@ -317,7 +317,7 @@ impl View {
         if text.trim().is_empty() {
             return Vec::new();
         }
-        match slash::read(&text) {
+        match slash::read(&text, &self.facts) {
             Some(Ok((slash, argument))) => return self.slash(slash, argument),
             Some(Err(problem)) => {
                 self.flash(problem);
@@ -336,8 +336,7 @@ impl View {
 
     fn send(&mut self, text: String, command: fn(String) -> Command, is_later: bool) -> Vec<Effect> {
         let mut effects = self.remember();
-        // A text that begins with a command's mark is written with two.
-        let text = text.strip_prefix('/').filter(|rest| rest.starts_with('/')).map(str::to_owned).unwrap_or(text);
+        let text = slash::said(text);
         self.pending.push(Pending { is_later, text: text.clone() });
         self.busy.get_or_insert(self.now);
         self.transcript.show_end();

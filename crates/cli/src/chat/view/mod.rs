@@ -194,10 +194,13 @@ impl View {
                 self.files = files;
                 self.complete();
             }
-            Told::Ready => {
+            Told::Begun => {
+                self.busy.get_or_insert(self.now);
+            }
+            Told::Ready(later) => {
                 self.busy = None;
                 self.is_stopping = false;
-                self.pending.retain(|pending| pending.is_later);
+                self.pending.retain(|pending| pending.is_later && later.contains(&pending.text));
             }
             Told::Ended(why) => self.ended = Some(why),
         }

@@ -68,19 +68,22 @@ const MODES: [(&str, &str); 5] = [
 ];
 
 /// What a line means that begins with the mark of a command: the command, and what it is given. `None` where the line is
-/// none.
-pub(crate) fn read(line: &str) -> Option<Result<(&'static Slash, &str), String>> {
+/// none, but a prompt, also one with a name.
+pub(crate) fn read<'l>(line: &'l str, facts: &Facts) -> Option<Result<(&'static Slash, &'l str), String>> {
     let line = line.strip_prefix('/').filter(|line| !line.starts_with('/') && !line.contains('\n'))?;
     let (name, argument) = line.split_once(' ').unwrap_or((line, ""));
     let argument = argument.trim();
-    if name.contains('/') {
-        return None;
-    }
     Some(match find(name) {
+        None if name.contains('/') || facts.prompts.iter().any(|prompt| prompt.name == name) => return None,
         None => Err(format!("there is no /{}; /help shows all", clean::line(name))),
         Some(slash) if slash.takes == Takes::Nothing && !argument.is_empty() => Err(format!("/{name} takes nothing")),
         Some(slash) => Ok((slash, argument)),
     })
+}
+
+/// What is said with a line that is no command: one that begins with a command's mark is written with two.
+pub(crate) fn said(line: String) -> String {
+    line.strip_prefix('/').filter(|rest| rest.starts_with('/')).map(str::to_owned).unwrap_or(line)
 }
 
 /// The command of this name.
