@@ -25,7 +25,7 @@ use gatehook_engine::config::fields::{
     CONDITIONS, DEFAULTS, FILE, GROUP, HOOK, REPLY, REQUEST, REWRITE, RULE, SANDBOX, STREAM, TRACES, TYPE,
 };
 use gatehook_engine::config::{Field, IMPORT, OLLAMA_VARIABLES, Shape, Variable};
-use gatehook_engine::events::input::{FIELDS, Scope};
+use gatehook_engine::events::input::FIELDS;
 use gatehook_engine::events::{Event, Profile};
 use gatehook_engine::handlers::webhook::{CONTRACTS, Terms};
 use gatehook_gateway::settings;
@@ -186,8 +186,7 @@ fn the_protocol_page_shows_types_builtins_and_fields_of_others() {
 fn moments() -> String {
     let mut table = String::from("| event | when | its own fields | what the verdict does |\n|---|---|---|---|\n");
     for moment in MOMENTS {
-        let is_own = |scope: Scope| matches!(scope, Scope::On(events) if events.contains(&moment.event));
-        let own: Vec<&str> = FIELDS.iter().filter(|field| is_own(field.scope)).map(|field| field.name).collect();
+        let own: Vec<&str> = moment.fields().map(|field| field.name).collect();
         let (name, when, obeyed) = (moment.event.name(), moment.when, moment.obeyed);
         table.push_str(&format!("| `{name}` | {when} | {} | {obeyed} |\n", codes(&own)));
     }

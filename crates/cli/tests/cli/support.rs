@@ -28,7 +28,15 @@ pub(crate) struct Ran {
 
 impl Home {
     pub(crate) fn new() -> Self {
-        let folder = tempfile::tempdir().unwrap();
+        Self::in_folder(tempfile::tempdir().unwrap())
+    }
+
+    /// One in memory, where there is a place for that: thousands of files take their time on a disk.
+    pub(crate) fn in_memory() -> Self {
+        Self::in_folder(tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap())
+    }
+
+    fn in_folder(folder: TempDir) -> Self {
         std::fs::create_dir(folder.path().join("home")).unwrap();
         Self { folder }
     }

@@ -1,4 +1,5 @@
-//! An agent that a script answers, in a home of its own, with a hook on every event that writes down what it is told.
+//! An agent that a script answers, in a home of its own, with a hook on every event that writes down what it is told: it
+//! does what one prompt says, or what a person at a terminal does.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -8,6 +9,7 @@ use std::rc::Rc;
 use gatehook_engine::events::Event;
 use serde_json::{Value, json};
 
+use crate::chat::terminal::Terminal;
 use crate::support::{Home, Ran, ran};
 
 /// Events that a run of the agent raises by itself.
@@ -49,7 +51,12 @@ pub(crate) fn text(text: &str) -> Value {
 impl Driven {
     /// One whose model says these, in turn.
     pub(crate) fn new(script: impl IntoIterator<Item = Value>) -> Self {
-        let (script, home) = (script.into_iter().collect(), Rc::new(Home::new()));
+        Self::in_home(Home::new(), script)
+    }
+
+    /// The same in another home.
+    pub(crate) fn in_home(home: Home, script: impl IntoIterator<Item = Value>) -> Self {
+        let (script, home) = (script.into_iter().collect(), Rc::new(home));
         // What hooks write down is not what they are told of.
         home.file(".gitignore", "/home/\n");
         Self { home, answers: BTreeMap::new(), script, config: String::new(), args: Vec::new(), is_silent: false }
@@ -110,11 +117,33 @@ impl Driven {
         Drove { ran, told, reports }
     }
 
+    /// The terminal in which a person meets it, once it waits for them.
+    pub(crate) fn chat(&self, args: &[&str]) -> Terminal {
+        let mut terminal = Terminal::start(self.command(&["chat"]).args(args).env("TERM", "xterm-256color"), (100, 40));
+        terminal.sees("Ask for something");
+        terminal
+    }
+
+    /// What it did by the time the person has left.
+    pub(crate) fn left(&self, mut terminal: Terminal) -> Drove {
+        terminal.sees("Ask for something");
+        terminal.types("\u{4}");
+        let ran = Ran { code: terminal.ends(), out: terminal.seen(), err: String::new() };
+        Drove { ran, told: self.told(), reports: Vec::new() }
+    }
+
     /// A command with all of it.
     pub(crate) fn command(&self, command: &[&str]) -> Command {
-        let log = self.home.path().join("home/told.jsonl");
         let script: String = self.script.iter().map(|answer| format!("{answer}\n")).collect();
         let script = self.home.file("home/script.jsonl", &script);
+        let mut gatehook = self.live_command(command);
+        gatehook.arg("--replay").arg(script);
+        gatehook
+    }
+
+    /// The same, but for the script: the model is that of the configuration.
+    pub(crate) fn live_command(&self, command: &[&str]) -> Command {
+        let log = self.home.path().join("home/told.jsonl");
         let mut hooks = String::from(if self.is_silent { "hooks: {}\n" } else { "hooks:\n" });
         for event in heard().filter(|_| !self.is_silent) {
             let answer = self.answers.get(event).map(Value::to_string).unwrap_or_default();
@@ -128,7 +157,7 @@ impl Driven {
         }
         self.home.file("home/.config/gatehook/gatehook.yaml", &format!("{}{hooks}", self.config));
         let mut gatehook = self.home.gatehook();
-        gatehook.args(command).arg("--replay").arg(script).args(&self.args);
+        gatehook.args(command).args(&self.args);
         gatehook
     }
 }

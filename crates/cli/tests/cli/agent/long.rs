@@ -1,69 +1,12 @@
-//! What is long: a conversation that does not fit, a session that goes on, and one that is stopped.
+//! What is long: a session that goes on, and one that is stopped.
 
 use std::io::{BufRead as _, BufReader};
 use std::process::Stdio;
 
 use rustix::process::{Pid, Signal, kill_process};
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::driven::{Driven, call, text};
-
-fn block(reason: &str) -> Value {
-    json!({"decision": "block", "reason": reason})
-}
-
-/// What a server says of a conversation that is too long.
-fn too_long() -> Value {
-    json!({"status": 400, "error": "prompt is too long: 9000 tokens > 8192 maximum"})
-}
-
-#[test]
-fn a_conversation_that_does_not_fit_is_compacted_and_asked_once_more() {
-    let script = [too_long(), text("They want a greeting."), text("Hello.")];
-    let drove = Driven::new(script).run("Say hello.");
-    assert_eq!((drove.ran.code, drove.text()), (0, "Hello."), "{}", drove.ran.shown());
-    let events = drove.events();
-    let own: Vec<&str> =
-        events.into_iter().filter(|event| event.contains("compact") || event.contains("overflow")).collect();
-    assert_eq!(own, ["on_context_overflow", "pre_compact", "before_compaction", "after_compaction"]);
-    assert_eq!(drove.one("pre_compact")["source"], "overflow");
-    assert_eq!(drove.one("before_compaction")["compaction_reason"], "overflow");
-    assert_eq!(drove.one("after_compaction")["summary"], "They want a greeting.");
-    assert!(drove.asked().contains("They want a greeting."), "{}", drove.asked());
-    assert_eq!(drove.of("turn_start").len(), 1, "it is one turn");
-}
-
-#[test]
-fn hooks_keep_a_conversation_from_being_compacted() {
-    for event in ["on_context_overflow", "pre_compact", "before_compaction"] {
-        let drove =
-            Driven::new([too_long(), text("Never."), text("Never.")]).answers(event, block("keep it")).run("Go.");
-        assert_ne!(drove.ran.code, 0, "{event}: {}", drove.ran.shown());
-        assert!(drove.of("after_compaction").is_empty(), "{event}");
-        assert_eq!(drove.of("pre_inference").len(), 1, "{event}: nobody asked for a summary");
-        assert_eq!(drove.of("turn_end").len(), 1, "{event}");
-    }
-}
-
-#[test]
-fn a_hook_writes_the_summary_in_the_models_place() {
-    let summary = json!({"hook_specific_output": {"summary": "All that matters."}});
-    let drove = Driven::new([too_long(), text("Hello.")]).answers("before_compaction", summary).run("Say hello.");
-    assert_eq!((drove.ran.code, drove.text()), (0, "Hello."), "{}", drove.ran.shown());
-    assert_eq!(drove.one("after_compaction")["summary"], "All that matters.");
-    assert!(drove.asked().contains("All that matters."));
-    assert_eq!(drove.of("pre_inference").len(), 2, "the model was asked for its answer alone");
-}
-
-#[test]
-fn context_of_a_compaction_reaches_whoever_writes_the_summary() {
-    let context = json!({"hook_specific_output": {"additional_context": "keep the names of files"}});
-    let drove =
-        Driven::new([too_long(), text("A summary."), text("Hello.")]).answers("pre_compact", context).run("Go.");
-    assert_eq!(drove.ran.code, 0, "{}", drove.ran.shown());
-    let asked = drove.of("pre_inference")[1].to_string();
-    assert!(asked.contains("keep the names of files"), "{asked}");
-}
 
 #[test]
 fn a_session_goes_on_with_all_that_was_said() {
@@ -132,4 +75,19 @@ fn ctrl_c_stops_a_tool_and_the_turn_ends_as_canceled() {
     assert_eq!(of("turn_end").len(), 1, "{told:?}");
     assert_eq!(of("turn_end")[0]["reason"], "canceled");
     assert_eq!(of("session_end").len(), 1);
+}
+
+#[test]
+fn a_session_that_goes_on_knows_its_list() {
+    let items = json!([{"text": "look", "status": "done"}, {"text": "mend\nand test", "status": "in_progress"}, {"text": "tell"}]);
+    let driven = Driven::new([call("todo", json!({"items": items})), text("Listed.")]);
+    let first = driven.run_again(&["run", "Plan it.", "--json"]);
+    let shown = "[x] look\n[~] mend\n    and test\n[ ] tell\n";
+    assert_eq!(first.results()[0]["output"], shown, "{}", first.ran.shown());
+    let denied =
+        driven.saying([call("todo", json!({"items": [{"text": " "}]})), call("todo", json!({})), text("There.")]);
+    let resumed = denied.run_again(&["run", "What is left?", "--json", "--continue"]);
+    assert_eq!(resumed.results()[1]["output"], shown, "{}", resumed.ran.shown());
+    let other = driven.saying([call("todo", json!({})), text("Nothing.")]).run_again(&["run", "And here?", "--json"]);
+    assert_eq!(other.results()[0]["output"], "(the list is empty)", "{}", other.ran.shown());
 }

@@ -1,12 +1,13 @@
 //! The agent through the real binary: every event at its moment, with its payload, and its verdict obeyed.
 
+mod calls;
 mod changes;
-mod dialects;
-mod driven;
+pub(crate) mod driven;
 mod long;
+mod matrix;
 mod mcp;
 mod order;
 mod project;
 mod skills;
-mod verdicts;
+mod team;
 mod worktrees;

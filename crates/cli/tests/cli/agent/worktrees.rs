@@ -53,6 +53,17 @@ fn a_session_works_in_a_new_worktree_that_hooks_hear_of_first() {
 }
 
 #[test]
+fn what_a_session_did_in_a_worktree_can_be_committed_there() {
+    let commit = "echo x > new.txt && git add new.txt && git -c user.name=T -c user.email=t@example.com commit -qm Add";
+    let script = [call("bash", json!({"command": commit})), text("Done.")];
+    let driven = repository(script.clone()).args(&["--mode", "autonomous", "--worktree", "x"]);
+    let drove = driven.run_again(&["run", "Commit.", "--json"]);
+    let log = git(&driven, &["log", "--format=%s", "x"]);
+    assert_eq!(log.out, "Add\nBegin\n", "{}", drove.ran.shown());
+    std::fs::remove_dir_all(tree(&driven, "x")).unwrap();
+}
+
+#[test]
 fn a_block_removes_it_and_there_is_no_session() {
     let driven =
         repository([text("Done.")]).answers("worktree_create", json!({"decision": "block", "reason": "no room"}));

@@ -1,7 +1,9 @@
 //! `gatehook chat` as a person meets it: in a terminal, with a model whose answers stand in a file.
 
+mod defects;
+mod hooks;
 mod picture;
-mod terminal;
+pub(crate) mod terminal;
 
 use std::process::Command;
 
@@ -132,6 +134,23 @@ fn esc_stops_a_tool_and_the_session_goes_on() {
 }
 
 #[test]
+fn an_agent_greets_and_its_prompts_are_offered_by_name() {
+    let home = home(&[json!({"text": "Looked over.", "match": "Review with care.\n\nthe tests"})]);
+    let agent = "hooks: {}\nagents:\n  root:\n    welcome_message: Good to see you.\n    commands: {review: Review with care.}\n";
+    home.file("home/.config/gatehook/gatehook.yaml", agent);
+    let skill = "---\nname: rhyme\ndescription: says it in verse\n---\nRhyme.\n";
+    home.file("home/.config/gatehook/skills/rhyme/SKILL.md", skill);
+    let mut terminal = start(&home);
+    terminal.sees("Good to see you.");
+    terminal.types("/rh");
+    terminal.sees("says it in verse");
+    terminal.types("\u{15}/rev");
+    terminal.sees("/review");
+    terminal.types("iew the tests\r");
+    terminal.sees("Looked over.");
+}
+
+#[test]
 fn every_size_is_drawn() {
     let home = home(&[text("a line that is broken where the terminal is narrow, and then some")]);
     let mut terminal = start(&home);
@@ -209,6 +228,35 @@ fn another_model_goes_on() {
 }
 
 #[test]
+fn a_session_goes_on_with_the_model_that_was_chosen_in_it() {
+    let home = home(&[text("Hello.")]);
+    let settings = |models: &str| format!("hooks: {{}}\nagent: {{model: ollama/llama3}}\n{models}");
+    let configure = |models: &str| drop(home.file("home/.config/gatehook/gatehook.yaml", &settings(models)));
+    configure("models: {mine/small: {kind: openai, base_url: \"http://127.0.0.1:9/v1\"}}");
+    let mut terminal = start(&home);
+    terminal.types("hello\r");
+    terminal.sees("Hello.");
+    terminal.sees("Ask for something");
+    terminal.types("/model mine/small\r");
+    terminal.sees("mine/small · root");
+    terminal.types("\u{4}");
+    assert_eq!(terminal.ends(), 0, "{}", terminal.seen());
+    let goes_on = |args: &[&str], model: &str, said: &str| {
+        let mut command = home.gatehook();
+        command.args(["chat", "--continue"]).args(args).env("TERM", "xterm-256color");
+        let mut terminal = Terminal::start(&command, SIZE);
+        terminal.sees(&format!("{model} · root"));
+        terminal.sees(said);
+        terminal.types("\u{4}");
+        assert_eq!(terminal.ends(), 0, "{}", terminal.seen());
+    };
+    goes_on(&[], "mine/small", "resumed");
+    goes_on(&["--model", "ollama/qwen3"], "ollama/qwen3", "resumed");
+    configure("");
+    goes_on(&[], "ollama/llama3", "the model `mine/small` of this session cannot be had");
+}
+
+#[test]
 fn escape_sequences_of_a_model_reach_no_terminal() {
     let home = home(&[text("before \u{1b}]0;owned\u{7} \u{1b}[2J\u{1b}[?1049l after")]);
     let mut terminal = start(&home);
@@ -268,4 +316,23 @@ fn over_a_pipe_prompts_are_lines_and_what_would_be_asked_is_denied() {
     assert_eq!((ran.code, &*ran.out), (0, "Hello.\nSo be it.\n"), "{}", ran.shown());
     assert!(ran.err.contains("non_interactive_deny"), "{}", ran.shown());
     assert!(!ran.err.contains('\u{1b}') && !home.path().join("notes.txt").exists(), "{}", ran.shown());
+}
+
+#[test]
+fn over_a_pipe_the_worst_prompt_is_the_exit_code() {
+    let failing = json!({"status": 400, "error": "out of order"});
+    let hooks = "hooks:\n  user_prompt_submit:\n    - matcher: \"\"\n      hooks:\n        - {type: command, command: \"grep -q secret && exit 2; exit 0\"}\n";
+    for (prompts, script, code, said) in [
+        ("one\ntwo\n", vec![text("First."), text("Second.")], 0, "First.\nSecond.\n"),
+        ("a secret\ntwo\n", vec![text("Second.")], 1, "Second.\n"),
+        ("one\ntwo\n", vec![failing.clone(), text("Second.")], 4, "Second.\n"),
+        ("one\na secret\nthree\n", vec![failing, text("Third.")], 4, "Third.\n"),
+        ("/nothing\n", vec![text("unsaid")], 0, ""),
+    ] {
+        let home = home(&script);
+        home.file("home/.config/gatehook/gatehook.yaml", hooks);
+        let input = home.file("input", prompts);
+        let ran = crate::support::ran(chat(&home, &[]).stdin(std::fs::File::open(input).unwrap()));
+        assert_eq!((ran.code, &*ran.out), (code, said), "{prompts:?}: {}", ran.shown());
+    }
 }

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use rustix::fs::{Mode, OFlags, open};
 use rustix::process::{Pid, Signal, kill_process};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
-use rustix::termios::{Winsize, tcsetwinsize};
+use rustix::termios::{LocalModes, Winsize, tcgetattr, tcsetwinsize};
 use vt100::Parser;
 
 /// Longer than anything here may take.
@@ -124,7 +124,10 @@ impl Terminal {
     /// Asserts that the terminal is as it was before.
     pub(crate) fn is_given_back(&self) {
         let screen = self.parser.screen();
+        let modes = tcgetattr(&self.keyboard).unwrap().local_modes;
+        let is_line_by_line = modes.contains(LocalModes::ICANON | LocalModes::ECHO | LocalModes::ISIG);
         let given_back = !screen.alternate_screen() && !screen.hide_cursor() && !screen.bracketed_paste();
+        assert!(is_line_by_line, "{modes:?}:\n{}", self.seen());
         assert!(given_back, "{}", self.seen());
     }
 }
