@@ -71,6 +71,19 @@ hooks:
   post_inference:
     - {{ type: webhook, url: "{webhook}/{verdict}", timeout: 10s, stream: {piecewise} }}
 """
+    for verdict in ("deny", "ask"):
+        found[f"filtered-later-{verdict}"] = {}, f"""
+streams: {{ on_block: content_filter }}
+hooks:
+  post_inference:
+    - {{ type: webhook, url: "{webhook}/later-{verdict}", timeout: 10s, stream: {piecewise} }}
+"""
+    found["filtered-tool-ask"] = {}, f"""
+streams: {{ on_block: content_filter }}
+hooks:
+  pre_tool_use:
+    - {{ type: webhook, url: "{webhook}/tool-ask", timeout: 10s }}
+"""
     found["post-spell"] = {}, f"""
 hooks:
   post_inference:

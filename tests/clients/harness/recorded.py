@@ -29,22 +29,23 @@ SAYS_BY_TYPE = {
     "/v1/responses": re.compile(rb'(?:text|refusal)\.delta"'),
 }
 
-CALLS = re.compile(r'"type":\s*"\w+_(?:call|tool_use)"|"type":\s*"tool_use"|"(?:tool_calls|function_call)":\s*[\[{]')
+CALLS = re.compile(rb'"type":\s*"\w+_(?:call|tool_use)"|"type":\s*"tool_use"|"(?:tool_calls|function_call)":\s*[\[{]')
 
 #: Pieces that end in the middle of whatever there is: characters, escapes, line ends.
 CRUMBS = (1, 2, 3, 5, 8, 13, 1, 21)
 
 
 def streams():
-    """Route and name of each stream, whether deltas of text or thinking and whether calls come in it; of
-    `/v1/responses` the response that stands in its last event, if one does."""
+    """Route and name of each stream, whether deltas of text or thinking and whether calls come in it, and which of the
+    two first; of `/v1/responses` the response that stands in its last event, if one does."""
     found = []
     for route, folder in FOLDERS.items():
         for file in sorted((BODIES / folder).glob("stream-*.txt")):
             body = file.read_text()
             stream = {"route": route, "name": file.stem.removeprefix("stream-")}
-            stream["speaks"] = bool(SAYS_BY_TYPE.get(route, SAYS).search(body.encode()))
-            stream["calls"] = bool(CALLS.search(body))
+            says, calls = SAYS_BY_TYPE.get(route, SAYS).search(body.encode()), CALLS.search(body.encode())
+            stream |= {"speaks": bool(says), "calls": bool(calls)}
+            stream["speaks_first"] = bool(says) and not (calls and calls.start() < says.start())
             if route == "/v1/responses":
                 stream["response"] = response(body)
             found.append(stream)

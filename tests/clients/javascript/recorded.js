@@ -21,8 +21,9 @@ function read(given) {
 }
 
 const thinkingOf = (fields) => fields.reasoning_content || fields.reasoning || "";
-// The error of an answer that was cut for its length is not exported.
-const isOpenAIs = (error) => error instanceof OpenAI.APIError || error.constructor.name === "LengthFinishReasonError";
+// The error of an answer that was cut for its length is not exported; an event with an error is thrown as it came.
+const isOpenAIs = (error) =>
+  error instanceof OpenAI.APIError || error.constructor.name === "LengthFinishReasonError" || error.type === "error";
 
 /** What an item of `/v1/responses` tells. */
 function told(item) {
@@ -158,6 +159,36 @@ function native(parts, said) {
   };
 }
 
+/** Kind and text of each piece that a delta of a chat brings; the text may come in parts. */
+function piecesOf(delta) {
+  const parts = Array.isArray(delta.content) ? delta.content : [{ type: "text", text: delta.content ?? "" }];
+  const texts = (part) => (part.thinking ?? [part]).map(({ text }) => [part.type, text]);
+  return [...parts.flatMap(texts), ["thinking", thinkingOf(delta)], ["refusal", delta.refusal ?? ""]];
+}
+
+/** For streams of chats that the helper cannot read: its user adds up the chunks. */
+const chatByHand = {
+  isSaid: isOpenAIs,
+  async listen(client, model, keep, heard) {
+    const gathered = [];
+    keep(gathered);
+    for await (const chunk of await client.chat.completions.create({ model, messages, stream: true })) {
+      for (const { index, delta, finish_reason: stop } of chunk.choices) {
+        const choice = (gathered[index] ??= { thinking: "", text: "", refusal: "", stop: null });
+        choice.stop = stop ?? choice.stop;
+        const pieces = piecesOf(delta);
+        for (const [kind, text] of pieces) choice[kind] += text;
+        if (pieces.some(([, text]) => text)) heard();
+      }
+    }
+  },
+  choices: (gathered) =>
+    gathered.map((choice) => ({
+      blocks: ["thinking", "text", "refusal"].flatMap((kind) => block(kind, choice[kind])),
+      stop: choice.stop,
+    })),
+};
+
 /** Reads a stream to its end, or to the error that its SDK raises, with what had been gathered until then. */
 async function hear(sdk, client, model, heard = () => {}) {
   let [message, error] = [null, null];
@@ -172,7 +203,19 @@ async function hear(sdk, client, model, heard = () => {}) {
   return { told: { choices, error: error && [error.constructor.name, error.message] }, message: plain, error };
 }
 
+const helpers = Object.fromEntries(calls.map((call) => [call.route, { ...call, ...sdks[call.route] }]));
+const byHand = { ...helpers["/v1/chat/completions"], ...chatByHand };
+
 module.exports = {
   hear,
-  sdks: Object.fromEntries(calls.map((call) => [call.route, { ...call, ...sdks[call.route] }])),
+  sdks: helpers,
+  /** Streams that the helper of the `openai` package cannot read; its chunks can be. */
+  byHand: {
+    "/v1/chat/completions": {
+      // What comes in parts it takes for "[object Object]".
+      "mistral-parts": byHand,
+      // The last event lacks the blank line behind it and is dropped with its stop reason; the helper raises then.
+      "no-done": byHand,
+    },
+  },
 };

@@ -5,7 +5,7 @@
 const assert = require("node:assert/strict");
 const { describe, test } = require("node:test");
 const { isDeepStrictEqual } = require("node:util");
-const { hear, sdks } = require("./recorded.js");
+const { byHand, hear, sdks } = require("./recorded.js");
 const { Seen, stack } = require("./stack.js");
 const { streams: helpers } = require("./streams.js");
 
@@ -13,15 +13,16 @@ const stops = Object.fromEntries(helpers.map((helper) => [helper.route, helper.s
 const plainStops = { tool_calls: "stop", function_call: "stop", tool_use: "end_turn" };
 const cuts = ["whole", "frames", "crumbs"];
 
-/** What the SDK leaves out without a word: text in parts. */
-const isUnheard = ({ route, name }) => route === "/v1/chat/completions" && name === "mistral-parts";
+const helperOf = ({ route }) => sdks[route];
+/** The SDK's helper; where that cannot read the stream, who adds up its chunks. */
+const readerOf = (stream) => byHand[stream.route]?.[stream.name] ?? helperOf(stream);
 
 /** What the SDK hears of a stream; `scenario` null is without a gateway. */
-async function listen({ route, name }, scenario, cut, seen = undefined) {
+async function listen(stream, scenario, cut, seen = undefined, reader = readerOf(stream)) {
   const headers = [];
-  const client = sdks[route].client(scenario ? stack.gateways[scenario] : stack.upstream, headers);
-  const { model } = seen ?? new Seen(`recorded-${name}.${cut}.`);
-  const found = await hear(sdks[route], client, model, seen && (() => seen.goOn()));
+  const client = reader.client(scenario ? stack.gateways[scenario] : stack.upstream, headers);
+  const { model } = seen ?? new Seen(`recorded-${stream.name}.${cut}.`);
+  const found = await hear(reader, client, model, seen && (() => seen.goOn()));
   assert.equal(headers.length, 1, "it was asked again");
   return found;
 }
@@ -29,9 +30,11 @@ async function listen({ route, name }, scenario, cut, seen = undefined) {
 const found = new Map();
 
 /** What the SDK hears without a gateway. */
-function direct(stream) {
-  if (!found.has(stream)) found.set(stream, listen(stream, null, "whole"));
-  return found.get(stream);
+function direct(stream, reader = readerOf(stream)) {
+  const known = found.get(stream) ?? new Map();
+  found.set(stream, known);
+  if (!known.has(reader)) known.set(reader, listen(stream, null, "whole", undefined, reader));
+  return known.get(reader);
 }
 
 /**
@@ -43,10 +46,11 @@ function whole({ route, response }, { told, error }) {
   return error === null || sdks[route].isSaid(error) ? told : null;
 }
 
-/** The same, where more can be asked than that nothing changes; where it cannot, the test is skipped. */
-async function toChange(t, stream) {
-  const told = isUnheard(stream) ? null : whole(stream, await direct(stream));
-  if (!told) t.skip("this SDK cannot read it");
+/** The same, where more is asked than that nothing changes: whoever reads it can. */
+async function toChange(stream) {
+  const heard = await direct(stream);
+  const told = whole(stream, heard);
+  assert.ok(told, heard.error);
   return told;
 }
 
@@ -95,6 +99,32 @@ function isLetGo(said, letGo, unchanged, ...kinds) {
   return isWhole && letGo.some((text) => text?.startsWith(said));
 }
 
+function isAPlainError(stream, { error, told }, status) {
+  const sdk = helperOf(stream);
+  assert.deepEqual([sdk.status(error), sdk.text(error)], [status, stack.user_message]);
+  assert.ok(told.choices.every((choice) => choice.blocks.length === 0));
+}
+
+/** Holds an answer that a hook has ended against the one without hooks. */
+function endsInMidStream(stream, { told: { choices }, message, error }, told, ending) {
+  const { route } = stream;
+  choices.forEach((choice, at) => {
+    const unchanged = told.choices[at];
+    if (!unchanged?.blocks.length) return; // A response that failed does not repeat what it had said.
+    assert.ok(textOf(unchanged, "text", "refusal").startsWith(saidByModel(choice)));
+    assert.ok(textOf(unchanged, "thinking").startsWith(textOf(choice, "thinking")));
+  });
+  assert.ifError(error);
+  assert.ok(choices.some((choice) => flat(choice.stop) === stops[route][ending]));
+  const isTold = choices.some((choice) => textOf(choice, "refusal").endsWith(stack.user_message));
+  assert.equal(isTold, ending === "refused" && ["/v1/chat/completions", "/v1/responses"].includes(route));
+  if (route === "/v1/responses") {
+    assert.equal(message.deltas, choices.map((choice) => textOf(choice, "text", "refusal")).join(""));
+    const reason = ending === "refused" ? null : "content_filter";
+    assert.deepEqual(choices.map((choice) => choice.stop[1]), [reason]);
+  }
+}
+
 for (const route of Object.keys(sdks)) {
   const sdk = sdks[route];
   describe(`recorded streams of ${route}`, { concurrency: 8 }, () => {
@@ -104,23 +134,24 @@ for (const route of Object.keys(sdks)) {
 
       ["none", "post-allow", "piecewise-allow"].forEach((scenario, step) => {
         test(`recorded ${name}: what is allowed is heard as without a gateway (${scenario})`, async () => {
-          const heard = await listen(stream, scenario, cuts[(place + step) % cuts.length]);
-          const without = await direct(stream);
-          const told = whole(stream, without);
-          if (told === null || isDeepStrictEqual(told, without.told)) {
-            const judged = scenario === "none" ? (it) => it : withoutAlternatives;
-            assert.deepEqual([heard.told, heard.message], [without.told, without.message].map(judged));
-          } else {
-            assert.deepEqual(heard.told, told);
-            assert.equal(heard.message.deltas, told.choices.map((choice) => textOf(choice, "text")).join(""));
+          for (const reader of new Set([helperOf(stream), readerOf(stream)])) {
+            const heard = await listen(stream, scenario, cuts[(place + step) % cuts.length], undefined, reader);
+            const without = await direct(stream, reader);
+            const told = whole(stream, without);
+            if (told === null || isDeepStrictEqual(told, without.told)) {
+              const judged = scenario === "none" ? (it) => it : withoutAlternatives;
+              assert.deepEqual([heard.told, heard.message], [without.told, without.message].map(judged));
+            } else {
+              assert.deepEqual(heard.told, told);
+              assert.equal(heard.message.deltas, told.choices.map((choice) => textOf(choice, "text")).join(""));
+            }
           }
         });
       });
 
       if (stream.speaks) {
-        test(`recorded ${name}: broken off it is what it is without hooks, and an error with them`, async (t) => {
-          const told = await toChange(t, stream);
-          if (!told) return;
+        test(`recorded ${name}: broken off it is what it is without hooks, and an error with them`, async () => {
+          const told = await toChange(stream);
           const scenarios = [null, "none", "piecewise-allow"];
           const [without, passed, judged] = await Promise.all(
             scenarios.map((scenario) => listen(stream, scenario, "torn", new Seen(`recorded-${name}.torn.`))),
@@ -146,49 +177,35 @@ for (const route of Object.keys(sdks)) {
 
       for (const [verdict, status] of [["deny", 400], ["ask", 403]]) {
         test(`recorded ${name}: ${verdict} of the whole is a plain error`, async () => {
-          const { error, told } = await listen(stream, `post-${verdict}`, cuts[place % cuts.length]);
-          assert.deepEqual([sdk.status(error), sdk.text(error)], [status, stack.user_message]);
-          assert.ok(told.choices.every((choice) => choice.blocks.length === 0));
+          isAPlainError(stream, await listen(stream, `post-${verdict}`, cuts[place % cuts.length]), status);
         });
 
-        test(`recorded ${name}: ${verdict} in mid-stream ends it with what was let go`, async (t) => {
-          const told = await toChange(t, stream);
-          if (!told) return;
-          const seen = new Seen(`recorded-${name}.paused.`);
-          const heard = await listen(stream, `piecewise-later-${verdict}`, "paused", seen);
-          const shown = (await seen.webhook()).map(({ body }) => body);
-          if (shown.every(({ segment }) => segment.index === 0)) return assert.deepEqual(heard.told, told);
-          const letGo = firstSegments(shown);
-          const { choices } = heard.told;
-          choices.forEach((choice, at) => {
-            assert.ok(isLetGo(saidByModel(choice), letGo.texts, told.choices[at], "text", "refusal"));
-            assert.ok(isLetGo(textOf(choice, "thinking"), letGo.thinking, told.choices[at], "thinking"));
-            const made = choice.blocks.filter(([kind]) => kind.endsWith("call"));
-            assert.ok(made.every(([, called]) => letGo.calls.includes(called)));
-            const unchanged = told.choices[at];
-            if (!unchanged?.blocks.length) return; // A response that failed does not repeat what it had said.
-            assert.ok(textOf(unchanged, "text", "refusal").startsWith(saidByModel(choice)));
-            assert.ok(textOf(unchanged, "thinking").startsWith(textOf(choice, "thinking")));
+        for (const [ending, scenario] of [["refused", "piecewise"], ["filtered", "filtered"]]) {
+          test(`recorded ${name}: ${verdict} in mid-stream ends it with what was let go (${ending})`, async () => {
+            const told = await toChange(stream);
+            const seen = new Seen(`recorded-${name}.paused.`);
+            const heard = await listen(stream, `${scenario}-later-${verdict}`, "paused", seen);
+            const shown = (await seen.webhook()).map(({ body }) => body);
+            if (shown.every(({ segment }) => segment.index === 0)) return assert.deepEqual(heard.told, told);
+            const letGo = firstSegments(shown);
+            const { choices } = heard.told;
+            choices.forEach((choice, at) => {
+              assert.ok(isLetGo(saidByModel(choice), letGo.texts, told.choices[at], "text", "refusal"));
+              assert.ok(isLetGo(textOf(choice, "thinking"), letGo.thinking, told.choices[at], "thinking"));
+              const made = choice.blocks.filter(([kind]) => kind.endsWith("call"));
+              assert.ok(made.every(([, called]) => letGo.calls.includes(called)));
+            });
+            const [first] = told.choices.flatMap((choice) => choice.blocks)[0] ?? ["text"];
+            // The upstream went on only when this had been heard.
+            if (first === "text" || first === "thinking") assert.ok(choices.some((choice) => textOf(choice, first)));
+            endsInMidStream(stream, heard, told, ending);
           });
-          const [first] = told.choices.flatMap((choice) => choice.blocks)[0] ?? ["text"];
-          // The upstream went on only when this had been heard.
-          if (first === "text" || first === "thinking") assert.ok(choices.some((choice) => textOf(choice, first)));
-          assert.ifError(heard.error);
-          assert.ok(choices.some((choice) => flat(choice.stop) === stops[route].refused));
-          if (["/v1/chat/completions", "/v1/responses"].includes(route)) {
-            assert.ok(choices.some((choice) => textOf(choice, "refusal").endsWith(stack.user_message)));
-          }
-          if (route === "/v1/responses") {
-            const said = choices.map((choice) => textOf(choice, "text", "refusal"));
-            assert.equal(heard.message.deltas, said.join(""));
-          }
-        });
+        }
       }
 
       for (const [scenario, cut] of [["post-spell", "frames"], ["piecewise-spell", "crumbs"]]) {
-        test(`recorded ${name}: a rewritten answer is heard rewritten (${scenario})`, async (t) => {
-          const told = await toChange(t, stream);
-          if (!told) return;
+        test(`recorded ${name}: a rewritten answer is heard rewritten (${scenario})`, async () => {
+          const told = await toChange(stream);
           const heard = await listen(stream, scenario, cut);
           assert.deepEqual(heard.told.error, told.error);
           assert.equal(heard.told.choices.length, told.choices.length);
@@ -205,10 +222,25 @@ for (const route of Object.keys(sdks)) {
       }
 
       if (!stream.calls) return;
-      for (const cut of ["frames", "crumbs"]) {
-        test(`recorded ${name}: a denied tool call is never heard (${cut})`, async (t) => {
-          const told = await toChange(t, stream);
-          if (!told) return;
+      for (const cut of ["frames", "crumbs", "paused"]) {
+        for (const [ending, scenario] of [["refused", "tool-ask"], ["filtered", "filtered-tool-ask"]]) {
+          test(`recorded ${name}: a tool call that needs approval ends the answer (${cut}, ${ending})`, async () => {
+            const told = await toChange(stream);
+            assert.ok(called(told).length);
+            const seen = cut === "paused" ? new Seen(`recorded-${name}.paused.`) : undefined;
+            const heard = await listen(stream, scenario, cut, seen);
+            const blocks = heard.told.choices.flatMap((choice) => choice.blocks);
+            assert.ok(!blocks.some((each) => isCall(each) || each[0] === "cut call"));
+            if (blocks.length) endsInMidStream(stream, heard, told, ending);
+            else isAPlainError(stream, heard, 403);
+            // The upstream went on only when something had been heard.
+            if (seen && stream.speaks_first) assert.ok(blocks.length);
+          });
+        }
+
+        if (cut === "paused") continue;
+        test(`recorded ${name}: a denied tool call is never heard (${cut})`, async () => {
+          const told = await toChange(stream);
           assert.ok(called(told).length);
           const { told: heard } = await listen(stream, "tool-deny", cut);
           const isGone = (each) => isCall(each) || String(each[1]).endsWith("_tool_result");
@@ -219,9 +251,8 @@ for (const route of Object.keys(sdks)) {
           assert.deepEqual(heard, { choices: expected, error: told.error });
         });
 
-        test(`recorded ${name}: a rewritten tool call is heard rewritten (${cut})`, async (t) => {
-          const told = await toChange(t, stream);
-          if (!told) return;
+        test(`recorded ${name}: a rewritten tool call is heard rewritten (${cut})`, async () => {
+          const told = await toChange(stream);
           assert.ok(called(told).length);
           const { told: heard } = await listen(stream, "tool-modify", cut);
           if (called(told).some(([, , given]) => given === null || typeof given !== "object")) {

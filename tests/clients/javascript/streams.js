@@ -11,7 +11,7 @@ const tool = { type: "function", function: { ...weather, parameters } };
 const helpers = {
   "/v1/chat/completions": {
     tools: [tool],
-    stops: { whole: "stop", refused: "stop", called: "tool_calls" },
+    stops: { whole: "stop", refused: "stop", filtered: "content_filter", called: "tool_calls" },
     async tell(client, model, prompt, onText, asked) {
       const messages = [{ role: "user", content: prompt }];
       const stream = client.chat.completions.stream({ model, messages, ...asked });
@@ -22,7 +22,7 @@ const helpers = {
     },
   },
   "/v1/completions": {
-    stops: { whole: "stop", refused: "stop" },
+    stops: { whole: "stop", refused: "stop", filtered: "content_filter" },
     async tell(client, model, prompt, onText) {
       const asked = { model, prompt: `${prompt}<|im_start|>assistant\n`, max_tokens: 64, stream: true };
       return gathered(await client.completions.create(asked), onText, (chunk) => ({
@@ -33,7 +33,7 @@ const helpers = {
   },
   "/v1/responses": {
     tools: [{ type: "function", ...weather, parameters, strict: false }],
-    stops: { whole: "completed", refused: "completed", called: "completed" },
+    stops: { whole: "completed", refused: "completed", filtered: "incomplete", called: "completed" },
     async tell(client, model, prompt, onText, asked) {
       const stream = client.responses.stream({ model, input: prompt, ...asked });
       stream.on("response.output_text.delta", onText);
@@ -50,7 +50,7 @@ const helpers = {
   },
   "/v1/messages": {
     tools: [{ ...weather, input_schema: parameters }],
-    stops: { whole: "end_turn", refused: "refusal", called: "tool_use" },
+    stops: { whole: "end_turn", refused: "refusal", filtered: "refusal", called: "tool_use" },
     async tell(client, model, prompt, onText, asked) {
       const messages = [{ role: "user", content: prompt }];
       const stream = client.messages.stream({ model, messages, max_tokens: 128, ...asked });
@@ -62,7 +62,7 @@ const helpers = {
   },
   "/api/chat": {
     tools: [tool],
-    stops: { whole: "stop", refused: "content_filter", called: "stop" },
+    stops: { whole: "stop", refused: "content_filter", filtered: "content_filter", called: "stop" },
     async tell(client, model, prompt, onText, asked) {
       const messages = [{ role: "user", content: prompt }];
       return gathered(await client.chat({ model, messages, stream: true, ...asked }), onText, (part) => ({
@@ -73,7 +73,7 @@ const helpers = {
     },
   },
   "/api/generate": {
-    stops: { whole: "stop", refused: "content_filter" },
+    stops: { whole: "stop", refused: "content_filter", filtered: "content_filter" },
     async tell(client, model, prompt, onText) {
       return gathered(await client.generate({ model, prompt, stream: true }), onText, (part) => ({
         text: part.response,

@@ -101,6 +101,44 @@ def thinking_of(fields):
     return (fields or {}).get("reasoning_content") or (fields or {}).get("reasoning") or ""
 
 
+class ChatByHand(Chat):
+    """For streams that the helper cannot read: its user adds up the chunks."""
+
+    def reader(self, client, model):
+        def read(reader):
+            reader.gathered = {}
+            for chunk in client.chat.completions.create(model=model, messages=MESSAGES, stream=True):
+                pieces = [(choice, *piece) for choice in chunk.choices for piece in pieces_of(choice.delta)]
+                for choice in chunk.choices:
+                    gathered = reader.gathered.setdefault(choice.index, dict(thinking="", text="", refusal="", stop=None))
+                    gathered["stop"] = choice.finish_reason or gathered["stop"]
+                for choice, kind, text in pieces:
+                    reader.gathered[choice.index][kind] += text
+                yield any(text for _, _, text in pieces)
+
+        return Reader(read)
+
+    def message(self, reader):
+        return reader.gathered
+
+    def choices(self, message):
+        kinds = ("thinking", "text", "refusal")
+        return [
+            {"blocks": sum((block(kind, choice[kind]) for kind in kinds), []), "stop": choice["stop"]}
+            for _, choice in sorted(message.items())
+        ]
+
+
+def pieces_of(delta):
+    """Kind and text of each piece that a delta brings; the text may come in parts."""
+    parts = delta.content if isinstance(delta.content, list) else [{"type": "text", "text": delta.content or ""}]
+    for part in parts:
+        for each in part["thinking"] if part["type"] == "thinking" else [part]:
+            yield part["type"], each["text"]
+    yield "thinking", thinking_of(delta.model_extra)
+    yield "refusal", delta.refusal or ""
+
+
 class Completions(calls.OpenAICompletions):
     """The SDK has no helper for these streams: its user adds up the chunks."""
 
@@ -253,6 +291,17 @@ class NativeGenerate(Native, calls.OllamaGenerate):
 
 
 SDKS = {sdk.route: sdk for sdk in (Chat(), Completions(), Responses(), Messages(), NativeChat(), NativeGenerate())}
+
+#: Streams that the helper of the `openai` package cannot read; its chunks can be.
+BY_HAND = {
+    # What comes in parts it leaves out without a word, but for the last text.
+    ("/v1/chat/completions", "mistral-parts"): ChatByHand(),
+    # A second choice that comes before the first is an IndexError.
+    ("/v1/chat/completions", "llamacpp-two-choices"): ChatByHand(),
+}
+
+#: What the helper raises for an answer that was filtered, and that its user can read all the same.
+FILTERED = openai.ContentFilterFinishReasonError
 
 #: What the SDKs raise for what a server says, and for nothing else.
 SAID = (openai.APIError, anthropic.APIError, ollama.ResponseError, openai.LengthFinishReasonError)

@@ -9,11 +9,8 @@ import urllib.request
 
 import pytest
 from conftest import STACK, Seen
-from recorded import SAID, SDKS, hear
+from recorded import BY_HAND, FILTERED, SAID, SDKS, hear
 from test_streams import STREAMS as HELPERS
-
-#: What the SDK leaves out without a word: text in parts.
-UNHEARD = {("/v1/chat/completions", "mistral-parts")}
 
 pytestmark = pytest.mark.filterwarnings("ignore:Pydantic serializer warnings")
 
@@ -21,6 +18,7 @@ CUTS = ("whole", "frames", "crumbs")
 STREAMS = [(stream["route"], stream["name"], stream.get("response")) for stream in STACK["recorded"]]
 CALLERS = [stream for stream, told in zip(STREAMS, STACK["recorded"], strict=True) if told["calls"]]
 SPEAKERS = [stream for stream, told in zip(STREAMS, STACK["recorded"], strict=True) if told["speaks"]]
+SPEAK_FIRST = [stream for stream, told in zip(STREAMS, STACK["recorded"], strict=True) if told["speaks_first"]]
 STOPS = {helper.route: helper.stops for helper in HELPERS}
 PLAIN_STOPS = {"tool_calls": "stop", "function_call": "stop", "tool_use": "end_turn"}
 
@@ -30,54 +28,63 @@ def each(streams):
 
 
 every_stream, every_caller, every_speaker = each(STREAMS), each(CALLERS), each(SPEAKERS)
+#: As `on_block` says.
+every_ending = pytest.mark.parametrize("ending", ["refused", "filtered"])
 
 
-def listen(stream, scenario, cut, seen=None):
+def helper_of(stream):
+    return SDKS[stream[0]]
+
+
+def reader_of(stream):
+    """The SDK's helper; where that cannot read the stream, who adds up its chunks."""
+    return BY_HAND.get(stream[:2], helper_of(stream))
+
+
+def listen(stream, scenario, cut, seen=None, reader=None):
     """What the SDK hears of a stream; `scenario` None is without a gateway. With `seen` the upstream goes on as soon as
     the SDK has heard anything."""
-    route, name, _ = stream
-    client, headers = client_of(route, scenario)
+    sdk = reader or reader_of(stream)
+    client, headers = client_of(sdk, scenario)
     before = len(headers)
     if seen:
         go_on = lambda: urllib.request.urlopen(f"{STACK['records']}/go-on/{seen.model}").close()
-        found = hear(SDKS[route], client, seen.model, go_on)
+        found = hear(sdk, client, seen.model, go_on)
     else:
-        found = hear(SDKS[route], client, Seen(f"recorded-{name}.{cut}.").model)
+        found = hear(sdk, client, Seen(f"recorded-{stream[1]}.{cut}.").model)
     assert len(headers) == before + 1, "it was asked again"
     return found
 
 
 @functools.cache
-def client_of(route, scenario):
-    sdk = SDKS[route]
+def client_of(sdk, scenario):
     client = sdk.client(STACK["gateways"][scenario] if scenario else STACK["upstream"])
     return client, sdk.headers
 
 
-def without_gateway(stream):
-    return heard_at(STREAMS.index(stream))
+def without_gateway(stream, reader=None):
+    return heard_at(STREAMS.index(stream), reader or reader_of(stream))
 
 
 @functools.cache
-def heard_at(place):
-    return listen(STREAMS[place], None, "whole")
+def heard_at(place, reader):
+    return listen(STREAMS[place], None, "whole", reader=reader)
 
 
-def whole(stream):
+def whole(stream, reader=None):
     """What the SDK is to be told where nobody changes anything; None where it cannot read such a stream. One of
     `/v1/responses` that leaves out what the SDK wants says all of it in its last event."""
     route, _, response = stream
-    heard = without_gateway(stream)
+    heard = without_gateway(stream, reader)
     if response and response["status"] == "completed":
         return {"choices": SDKS[route].choices(response), "error": None}
     return heard.told if heard.error is None or isinstance(heard.error, SAID) else None
 
 
 def to_change(stream):
-    """The same, where more can be asked than that nothing changes."""
-    told = None if stream[:2] in UNHEARD else whole(stream)
-    if told is None:
-        pytest.skip("this SDK cannot read it")
+    """The same, where more is asked than that nothing changes: whoever reads it can."""
+    told = whole(stream)
+    assert told is not None, without_gateway(stream).error
     return told
 
 
@@ -115,16 +122,17 @@ def called(told):
 
 
 @every_stream
-@pytest.mark.parametrize("place, scenario", enumerate(["none", "post-allow", "piecewise-allow"]))
+@pytest.mark.parametrize("place, scenario", list(enumerate(["none", "post-allow", "piecewise-allow"])))
 def test_what_is_allowed_is_heard_as_without_a_gateway(stream, place, scenario):
-    heard = listen(stream, scenario, CUTS[(place + STREAMS.index(stream)) % len(CUTS)])
-    told, without = whole(stream), without_gateway(stream)
-    if told in (None, without.told):
-        judged = (lambda it: it) if scenario == "none" else without_alternatives
-        assert (heard.told, heard.message) == (judged(without.told), judged(without.message))
-    else:
-        assert heard.told == told
-        assert heard.message["deltas"] == "".join(texts(choice, "text") for choice in told["choices"])
+    for reader in {helper_of(stream), reader_of(stream)}:
+        heard = listen(stream, scenario, CUTS[(place + STREAMS.index(stream)) % len(CUTS)], reader=reader)
+        told, without = whole(stream, reader), without_gateway(stream, reader)
+        if told in (None, without.told):
+            judged = (lambda it: it) if scenario == "none" else without_alternatives
+            assert (heard.told, heard.message) == (judged(without.told), judged(without.message))
+        else:
+            assert heard.told == told
+            assert heard.message["deltas"] == "".join(texts(choice, "text") for choice in told["choices"])
 
 
 @every_speaker
@@ -148,8 +156,11 @@ def test_a_stream_that_breaks_off_is_what_it_is_without_hooks_and_an_error_with_
 @every_stream
 @pytest.mark.parametrize("verdict, status", [("deny", 400), ("ask", 403)])
 def test_a_refusal_of_the_whole_is_a_plain_error(stream, verdict, status):
-    sdk = SDKS[stream[0]]
-    heard = listen(stream, f"post-{verdict}", CUTS[STREAMS.index(stream) % len(CUTS)])
+    is_a_plain_error(stream, listen(stream, f"post-{verdict}", CUTS[STREAMS.index(stream) % len(CUTS)]), status)
+
+
+def is_a_plain_error(stream, heard, status):
+    sdk = helper_of(stream)
     assert isinstance(heard.error, sdk.errors[status]) and sdk.status(heard.error) == status
     assert sdk.text(heard.error) == STACK["user_message"]
     assert not any(choice["blocks"] for choice in heard.told["choices"])
@@ -164,12 +175,14 @@ def is_let_go(said, let_go, unchanged, *kinds):
 
 
 @every_stream
+@every_ending
 @pytest.mark.parametrize("verdict", ["deny", "ask"])
-def test_a_refusal_in_mid_stream_ends_it_with_what_was_let_go(stream, verdict):
+def test_a_refusal_in_mid_stream_ends_it_with_what_was_let_go(stream, verdict, ending):
     route, name, _ = stream
     told = to_change(stream)
     seen = Seen(f"recorded-{name}.paused.")
-    heard = listen(stream, f"piecewise-later-{verdict}", "paused", seen)
+    scenario = {"refused": "piecewise", "filtered": "filtered"}[ending]
+    heard = listen(stream, f"{scenario}-later-{verdict}", "paused", seen)
     shown = [call["body"] for call in seen.webhook()]
     if not any(body["segment"]["index"] for body in shown):
         assert heard.told == told
@@ -178,19 +191,31 @@ def test_a_refusal_in_mid_stream_ends_it_with_what_was_let_go(stream, verdict):
     for choice, unchanged in zip(choices, told["choices"]):
         assert is_let_go(said_by_model(choice), let_go["text"], unchanged, "text", "refusal")
         assert is_let_go(texts(choice, "thinking"), let_go["thinking"], unchanged, "thinking")
-        if unchanged["blocks"]:  # A response that failed does not repeat what it had said.
-            assert texts(unchanged, "text", "refusal").startswith(said_by_model(choice))
-        assert texts(unchanged, "thinking").startswith(texts(choice, "thinking"))
         assert {block[1] for block in choice["blocks"] if block[0].endswith("call")} <= let_go["call"]
     first = next((block[0] for choice in told["choices"] for block in choice["blocks"]), "text")
     if first in ("text", "thinking"):  # The upstream went on only when this had been heard.
         assert any(texts(choice, first) for choice in choices)
-    assert heard.error is None
-    assert STOPS[route]["refused"] in [flat(choice["stop"]) for choice in choices]
-    if route in ("/v1/chat/completions", "/v1/responses"):
-        assert any(texts(choice, "refusal").endswith(STACK["user_message"]) for choice in choices)
+    ends_in_mid_stream(stream, heard, ending)
+
+
+def ends_in_mid_stream(stream, heard, ending):
+    """Holds an answer that a hook has ended against the one without hooks."""
+    route, choices = stream[0], heard.told["choices"]
+    for choice, unchanged in zip(choices, to_change(stream)["choices"]):
+        if unchanged["blocks"]:  # A response that failed does not repeat what it had said.
+            assert texts(unchanged, "text", "refusal").startswith(said_by_model(choice))
+        assert texts(unchanged, "thinking").startswith(texts(choice, "thinking"))
+    if ending == "filtered" and reader_of(stream) is SDKS["/v1/chat/completions"]:
+        assert isinstance(heard.error, FILTERED)
+    else:
+        assert heard.error is None
+    assert STOPS[route][ending] in [flat(choice["stop"]) for choice in choices]
+    is_told = any(texts(choice, "refusal").endswith(STACK["user_message"]) for choice in choices)
+    assert is_told == (ending == "refused" and route in ("/v1/chat/completions", "/v1/responses"))
     if route == "/v1/responses":
         assert heard.message["deltas"] == "".join(texts(choice, "text", "refusal") for choice in choices)
+        reasons = [choice["stop"][1] for choice in choices]
+        assert reasons == [None if ending == "refused" else "content_filter"]
 
 
 def first_segments(shown):
@@ -239,6 +264,23 @@ def test_a_denied_tool_call_is_never_heard(stream, cut):
         stop = unchanged["stop"]
         assert choice["stop"] == (stop if isinstance(stop, list) else PLAIN_STOPS.get(stop, stop))
     assert heard.told["error"] == told["error"]
+
+
+@every_caller
+@every_ending
+@pytest.mark.parametrize("cut", ["frames", "crumbs", "paused"])
+def test_a_tool_call_that_needs_approval_ends_the_answer_and_is_never_heard(stream, cut, ending):
+    assert called(to_change(stream))
+    seen = Seen(f"recorded-{stream[1]}.paused.") if cut == "paused" else None
+    heard = listen(stream, {"refused": "tool-ask", "filtered": "filtered-tool-ask"}[ending], cut, seen)
+    blocks = [block for choice in heard.told["choices"] for block in choice["blocks"]]
+    assert not any(is_call(block) or block[0] == "cut call" for block in blocks)
+    if blocks:
+        ends_in_mid_stream(stream, heard, ending)
+    else:
+        is_a_plain_error(stream, heard, 403)
+    if cut == "paused" and stream in SPEAK_FIRST:
+        assert blocks, "the upstream went on only when something had been heard"
 
 
 @every_caller
