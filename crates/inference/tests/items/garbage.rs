@@ -6,7 +6,9 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::Index;
 
-use crate::{left, note, reads, streams};
+use serde_json::json;
+
+use crate::{items, left, note, reads, streams};
 
 /// What is done to a stream: events are dropped, doubled, exchanged and bent.
 #[derive(Debug, Clone)]
@@ -92,6 +94,18 @@ fn what_has_left_is_left_alone_when_it_comes_again() {
         let twice = pass(stream.route, &[Bytes::from(once.clone())]).unwrap();
         assert_eq!(twice, once, "{}", stream.file);
     }
+}
+
+#[test]
+fn an_item_that_the_end_names_otherwise_keeps_the_name_with_which_it_began() {
+    let message =
+        |id: &str| json!({"type": "message", "id": id, "role": "assistant", "status": "completed", "content": []});
+    let done = |id: &str| json!({"type": "response.output_item.done", "item": message(id)});
+    let output = json!([{"type": "reasoning", "id": "rs_1", "summary": []}, message("msg_b")]);
+    let stream = items(&[done("msg_1"), done("msg_2")], output);
+    let once = pass(stream.route, std::slice::from_ref(&stream.body)).unwrap();
+    assert!(!once.contains("msg_b"), "{once}");
+    assert_eq!(pass(stream.route, &[Bytes::from(once.clone())]).unwrap(), once);
 }
 
 proptest! {

@@ -303,6 +303,10 @@ fn quotes(document: &Document, object: At, came: Option<&str>, changed: bool, ed
 
 /// An item where it is shown: when it begins, or as a whole.
 pub(super) fn edit_item(document: &Document, at: At, item: &mut Item, whole: bool, said: &mut Said, edits: &mut Edits) {
+    // What was found by its place is known to the client by the id with which it was announced.
+    if let Some(id) = item.id.as_deref().filter(|id| document.string(at, "id").as_deref() != Some(*id)) {
+        edits.add_member(document, at, "id", &quote(id));
+    }
     if item.call().is_some() {
         return edit_call(document, at, item, whole, said, edits);
     }
