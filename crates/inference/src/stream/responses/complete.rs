@@ -61,8 +61,8 @@ impl Responses {
     fn at(&self, index: usize, part: Option<usize>) -> Value {
         let Some(item) = self.items.get(index) else { return json!({}) };
         let mut at = json!({ "output_index": item.left });
-        if let Some(id) = &item.id {
-            set(&mut at, "item_id", id.as_str());
+        if let Some(id) = item.name() {
+            set(&mut at, "item_id", id);
         }
         if let Some(part) = part.and_then(|part| item.parts.get(part)) {
             set(&mut at, part.kind.list.index(), part.index);
@@ -275,8 +275,8 @@ impl Item {
             ItemKind::Silent => json!({}),
             ItemKind::Call(_) => return self.call_json(said, status, whole),
         };
-        if let Some(id) = &self.id {
-            set(&mut item, "id", id.as_str());
+        if let Some(id) = self.name() {
+            set(&mut item, "id", id);
         }
         for part in self.parts.iter().filter(|_| whole) {
             if let Some(list) = item.get_mut(part.kind.list.key()).and_then(Value::as_array_mut) {
@@ -298,8 +298,8 @@ impl Item {
             _ => return serde_json::from_str(&call.function.arguments).unwrap_or_default(),
         };
         let mut item = json!({ "type": kind, "status": status, "call_id": call.id, "name": &*call.function.name });
-        if let Some(id) = &self.id {
-            set(&mut item, "id", id.as_str());
+        if let Some(id) = self.name() {
+            set(&mut item, "id", id);
         }
         set(&mut item, key, if whole { self.arguments(said) } else { String::new() });
         item

@@ -1,5 +1,7 @@
 //! The items of an answer and their parts: what came of them, and what of that has left.
 
+use std::borrow::Cow;
+
 use bytes::Bytes;
 use gatehook_events::ToolCall;
 use serde_json::Value;
@@ -75,6 +77,14 @@ impl Item {
         match self.kind {
             ItemKind::Call(id) => Some(id),
             _ => None,
+        }
+    }
+
+    /// The id by which the client knows it: of one that came without, a name made of its place.
+    pub(super) fn name(&self) -> Option<Cow<'_, str>> {
+        match &self.id {
+            Some(id) => Some(id.into()),
+            None => self.left.map(|place| format!("item_gatehook_{place}").into()),
         }
     }
 

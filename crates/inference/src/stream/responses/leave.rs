@@ -127,10 +127,8 @@ impl Responses {
         if let Some((item, place)) = item.and_then(|item| Some((item, item.left?))) {
             set("output_index", place.to_string());
             let named = matches!(told.event, Event::ItemAdded | Event::ItemDone | Event::Other);
-            if let Some(id) =
-                item.id.as_deref().filter(|_| !named && document.string(Document::ROOT, "item_id").is_none())
-            {
-                set("item_id", quote(id));
+            if let Some(id) = item.name().filter(|_| !named && document.string(Document::ROOT, "item_id").is_none()) {
+                set("item_id", quote(&id));
             }
             if let Some(part) = told.part.and_then(|part| item.parts.get(part)) {
                 set(part.kind.list.index(), part.index.to_string());
@@ -304,8 +302,8 @@ fn quotes(document: &Document, object: At, came: Option<&str>, changed: bool, ed
 /// An item where it is shown: when it begins, or as a whole.
 pub(super) fn edit_item(document: &Document, at: At, item: &mut Item, whole: bool, said: &mut Said, edits: &mut Edits) {
     // What was found by its place is known to the client by the id with which it was announced.
-    if let Some(id) = item.id.as_deref().filter(|id| document.string(at, "id").as_deref() != Some(*id)) {
-        edits.add_member(document, at, "id", &quote(id));
+    if let Some(id) = item.name().filter(|id| document.string(at, "id").as_ref() != Some(id)) {
+        edits.add_member(document, at, "id", &quote(&id));
     }
     if item.call().is_some() {
         return edit_call(document, at, item, whole, said, edits);
