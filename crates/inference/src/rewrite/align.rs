@@ -79,13 +79,19 @@ fn gap<'m>(
     for (offset, message) in come.iter().enumerate() {
         let twin = start.and_then(|(from_old, from_new)| {
             let index = offset.checked_sub(from_new).filter(|nth| *nth < pairs)? + from_old;
-            Some((index, gone.get(index)?))
+            let old = gone.get(index)?;
+            (!drops_text(old, message)).then_some((index, old))
         });
         steps.push(match twin {
             Some((index, old)) => step(i + index, old, message),
             None => Step::New(message),
         });
     }
+}
+
+/// Whether `new` leaves out the text of `old`. Where messages come and go, that is one that has gone and another one.
+fn drops_text(old: &Message, new: &Message) -> bool {
+    new.content.is_none() && old.content.as_deref().is_some_and(|text| !text.is_empty())
 }
 
 /// Whether `new` is the shown message `old`: it names what is shown, no more and no less, save what hooks often leave

@@ -70,6 +70,24 @@ fn equal_messages_keep_their_bytes_in_a_list_that_grows_or_shrinks() {
 }
 
 #[test]
+fn a_message_that_is_left_out_is_no_other_one_without_a_text() {
+    let request = request(
+        Route::ChatCompletions,
+        &json!({"messages": [
+            {"role": "user", "content": "to be dropped"},
+            {"role": "user", "content": []},
+            {"role": "user", "content": ""},
+        ]}),
+    );
+    let mut messages = request.view().messages.to_vec();
+    messages.remove(0);
+    messages.splice(1..1, [Message::new("user", "")]);
+    messages.insert(0, Message::new("user", "first"));
+    let bytes = request.rewrite(&messages).unwrap();
+    assert!(!String::from_utf8_lossy(&bytes).contains("to be dropped"), "{bytes:?}");
+}
+
+#[test]
 fn an_orphaned_tool_result_is_not_held() {
     let request = request(
         Route::ChatCompletions,
