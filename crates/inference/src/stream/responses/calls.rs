@@ -24,7 +24,7 @@ impl Reader<'_> {
     /// The arguments of a call grow, until they have been told as a whole.
     pub(super) fn argue(&mut self, grow: impl FnOnce(&mut String)) -> Result<(), Fault> {
         self.told.item = self.about();
-        self.lacks("item_id");
+        self.names();
         let item = self.told.item.and_then(|at| self.items.get_mut(at));
         let found = item.and_then(|item| {
             let id = item.call()?;

@@ -1,5 +1,6 @@
 //! What leaves of a Responses stream: texts, calls and numbers as they are for the client.
 
+use std::borrow::Cow;
 use std::cell::LazyCell;
 
 use bytes::Bytes;
@@ -127,7 +128,8 @@ impl Responses {
         if let Some((item, place)) = item.and_then(|item| Some((item, item.left?))) {
             set("output_index", place.to_string());
             let named = matches!(told.event, Event::ItemAdded | Event::ItemDone | Event::Other);
-            if let Some(id) = item.name().filter(|_| !named && document.string(Document::ROOT, "item_id").is_none()) {
+            let other = |id: &Cow<'_, str>| document.string(Document::ROOT, "item_id").as_ref() != Some(id);
+            if let Some(id) = item.name().filter(|id| !named && other(id)) {
                 set("item_id", quote(&id));
             }
             if let Some(part) = told.part.and_then(|part| item.parts.get(part)) {

@@ -176,8 +176,15 @@ impl Reader<'_> {
     }
 
     /// Notes that a field of the event is missing.
-    pub(super) fn lacks(&mut self, key: &str) {
+    fn lacks(&mut self, key: &str) {
         self.told.odd |= self.document.get(Document::ROOT, key).is_none();
+    }
+
+    /// Notes that the event does not name its item, or names one that came without a name.
+    pub(super) fn names(&mut self) {
+        let id = self.document.string(Document::ROOT, "item_id");
+        let item = self.told.item.and_then(|at| self.items.get(at));
+        self.told.odd |= id.is_none() || item.is_some_and(|item| item.id.is_none());
     }
 
     /// The item that the event is about: by its id, else by its place in the output.
@@ -197,7 +204,7 @@ impl Reader<'_> {
         let item = self.about_or_new(kind);
         let part = self.part(item, kind, index)?;
         (self.told.item, self.told.part) = (Some(item), Some(part));
-        self.lacks("item_id");
+        self.names();
         self.lacks(kind.list.index());
         Ok((item, part))
     }
@@ -251,7 +258,7 @@ impl Reader<'_> {
         });
         let part = self.part(item, kind, index)?;
         (self.told.item, self.told.part) = (Some(item), Some(part));
-        self.lacks("item_id");
+        self.names();
         self.lacks(list.index());
         self.told.odd |= kind.name == "output_text" && self.document.some(at, "annotations").is_none();
         self.reconcile(item, part, at, kind)
