@@ -5,7 +5,7 @@ use gatehook_inference::{Block, CallId, Ending, ErrorKind, Fate, Relay, Route, T
 use serde_json::{Value, json};
 
 use crate::client::gather;
-use crate::{allow_all, blocks, came, events, left, note, stream};
+use crate::{Stream, allow_all, blocks, came, events, items, left, note, stream};
 
 const ROUTES: [Route; 2] = [Route::Responses, Route::Messages];
 
@@ -162,15 +162,12 @@ fn what_is_no_object_is_given_no_members() {
     assert_eq!(told["response"], "", "{out}");
 }
 
-#[test]
-fn nothing_is_added_behind_the_end_of_a_block_that_ends_twice() {
-    let text = json!({"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": "Hi."}});
-    let stop = json!({"type": "content_block_stop", "index": 0});
-    let start = json!({"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": ""}});
-    let stream = blocks(&[start, text, stop.clone(), stop], "end_turn");
-    let (begun, rest) = stream.body.split_at(stream.body.len() / 2);
-    let at = begun.len() + rest.windows(2).position(|end| end == b"\n\n").unwrap() + 2;
-    let mut relay = Relay::new(Route::Messages);
+/// What leaves where a hook adds to a text between its two ends, the second of which is the last that comes.
+fn added_between_two_ends(stream: &Stream, first_end: &str) -> String {
+    let body = std::str::from_utf8(&stream.body).unwrap();
+    let end = body.find(first_end).unwrap();
+    let at = end + body[end..].find("\n\n").unwrap() + 2;
+    let mut relay = Relay::new(stream.route);
     relay.push(stream.body.slice(..at)).unwrap();
     relay.allow(TrackId(0), 3);
     let mut out = left(&mut relay);
@@ -178,6 +175,23 @@ fn nothing_is_added_behind_the_end_of_a_block_that_ends_twice() {
     relay.allow(TrackId(0), 3);
     relay.push(stream.body.slice(at..)).unwrap();
     out += &left(&mut relay);
-    let mut again = Relay::new(Route::Messages);
-    assert_eq!(again.push(Bytes::from(out.clone())), Ok(()), "{out}");
+    out
+}
+
+#[test]
+fn nothing_is_added_behind_the_end_of_what_ends_twice() {
+    let text = json!({"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": "Hi."}});
+    let stop = json!({"type": "content_block_stop", "index": 0});
+    let start = json!({"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": ""}});
+    let twice = blocks(&[start, text, stop.clone(), stop], "end_turn");
+    let part = json!({"type": "output_text", "text": "Hi.", "annotations": []});
+    let item = json!({"type": "message", "id": "m", "role": "assistant", "status": "completed", "content": [part]});
+    let told = json!({"type": "response.content_part.done", "item_id": "m", "content_index": 0, "part": part});
+    let done = json!({"type": "response.output_item.done", "item": item});
+    let items = items(&[done.clone(), told, done], json!([item]));
+    for (stream, first_end) in [(twice, "content_block_stop"), (items, "output_item.done")] {
+        let out = added_between_two_ends(&stream, first_end);
+        let mut again = Relay::new(stream.route);
+        assert_eq!(again.push(Bytes::from(out.clone())), Ok(()), "{out}");
+    }
 }

@@ -27,6 +27,10 @@ impl Responses {
         if self.items.get(index).is_some_and(|item| item.left.is_none()) {
             self.announce(index, told, said, out);
         }
+        // To what has ended at the client nothing is added, though the upstream goes on.
+        if self.items.get(index).is_some_and(|item| item.done.is_some()) {
+            return;
+        }
         match told.event {
             Event::TextDelta(_) | Event::Annotation => self.open_part(index, told.part, out),
             Event::TextDone(_) => {
