@@ -147,6 +147,20 @@ fn arguments_that_stand_where_the_call_begins_are_rewritten_there() {
 }
 
 #[test]
+fn a_call_whose_block_ends_too_late_or_never_is_rewritten_before_the_answer_ends() {
+    let block = json!({"type": "tool_use", "id": "t", "name": "run", "input": {}});
+    let start = json!({"type": "content_block_start", "index": 0, "content_block": block});
+    let late = json!({"type": "content_block_stop", "index": 0});
+    let end = json!({"type": "message_delta", "delta": {"stop_reason": "tool_use"}, "usage": {"output_tokens": 7}});
+    for between in [vec![start.clone()], vec![start, end, late]] {
+        let out = decided(&blocks(&between, "tool_use"), |call| Some(rewritten(call, "run", r#"{"cmd":"ls"}"#)));
+        let arguments = out.find(r#"{\"cmd\":\"ls\"}"#).unwrap_or_else(|| panic!("{out}"));
+        assert!(arguments < out.find(r#""stop_reason":"tool_use""#).unwrap(), "{out}");
+        assert_eq!(Relay::new(Route::Messages).push(out.clone().into()), Ok(()), "{out}");
+    }
+}
+
+#[test]
 fn what_repeats_arguments_says_what_was_judged() {
     let item = |arguments: &str| json!({"id": "f", "type": "function_call", "call_id": "c", "name": "run", "arguments": arguments});
     let stream = items(

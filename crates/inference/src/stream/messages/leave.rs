@@ -37,8 +37,13 @@ impl Messages {
                         .for_each(|state| state.begun = true);
                 }
             }
-            Event::BlockStop => self.end_block(told, said, &mut out),
-            Event::MessageDelta => self.add_blocks(said, &mut out),
+            Event::BlockStop => self.end_blocks(told.block, said, &mut out),
+            Event::MessageDelta => {
+                // Calls end with the answer, whether their blocks have or not.
+                let open = if frame.closes { 0..self.blocks.len() } else { 0..0 };
+                self.end_blocks(open, said, &mut out);
+                self.add_blocks(said, &mut out);
+            }
             _ => {}
         }
         let mut edits = Edits::default();
@@ -89,9 +94,13 @@ impl Messages {
         }
     }
 
+    fn end_blocks(&mut self, blocks: impl IntoIterator<Item = usize>, said: &mut Said, out: &mut Vec<u8>) {
+        blocks.into_iter().for_each(|at| self.end_block(at, said, out));
+    }
+
     /// What a hook adds behind the text of a block, and the arguments of a call that came without any.
-    fn end_block(&mut self, told: &Told, said: &mut Said, out: &mut Vec<u8>) {
-        let Some(block) = told.block.and_then(|at| self.blocks.get_mut(at)) else { return };
+    fn end_block(&mut self, at: usize, said: &mut Said, out: &mut Vec<u8>) {
+        let Some(block) = self.blocks.get_mut(at) else { return };
         // Behind an end that comes once more nothing can be added.
         let Some(place) = block.left.filter(|_| !block.closed) else { return };
         if let Some(Decided::Rewritten(new)) =
