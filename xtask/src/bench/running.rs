@@ -74,7 +74,7 @@ impl Running {
         let mut nanoseconds = 0;
         for thread in fs::read_dir(format!("/proc/{}/task", self.child.id()))? {
             // The first of three numbers. The one in `stat` comes in steps of 10 ms: too coarse for a frame's share.
-            let numbers = fs::read_to_string(thread?.path().join("schedstat"))?;
+            let Ok(numbers) = fs::read_to_string(thread?.path().join("schedstat")) else { continue }; // it has just ended
             let first = numbers.split_whitespace().next().ok_or("a thread without a time")?;
             nanoseconds += first.parse::<u64>()?;
         }

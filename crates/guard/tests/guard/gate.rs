@@ -2,7 +2,6 @@
 
 mod buffered;
 mod calls;
-mod cost;
 mod faults;
 mod glued;
 mod interrupted;

@@ -3,7 +3,6 @@
 
 mod calls;
 mod client;
-mod cost;
 mod endings;
 mod frames;
 mod notes;
