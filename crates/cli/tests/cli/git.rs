@@ -221,7 +221,8 @@ fn what_others_use_is_not_changed_unless_somebody_says_so() {
     let home = repository(GUARD);
     hook(&home, "repo/.githooks/pre-commit", "#!/bin/sh\nexit 0\n");
     git(&home, &["-C", "repo", "config", "core.hooksPath", ".githooks"]);
-    commit(&home, ".githooks/pre-commit", &["-qm", "hooks"]);
+    git(&home, &["-C", "repo", "add", ".githooks"]);
+    git(&home, &["-C", "repo", "commit", "-qm", "hooks"]);
     let refused = gatehook(&home, "repo", &["git", "install"]);
     assert_eq!(refused.code, 1, "{}", refused.shown());
     assert!(refused.err.contains("would change for everybody"), "{}", refused.shown());
