@@ -1,49 +1,92 @@
-//! Frames that are like the one before but for their text, as nearly all of a stream are: they need not be read anew.
+//! Frames that are like the one before but for their text, as nearly all of a stream are: they need not be read anew, and
+//! wait for their text alone.
+
+use std::collections::VecDeque;
+use std::ops::Range;
 
 use super::frame::{Frame, Lane, Part};
-use super::said::Said;
-use super::{Fault, TrackKind};
+use super::lines::{Fields, Framing, Raw, after_comments, fields};
+use super::said::{Said, Span};
+use super::{TrackId, TrackKind};
 use crate::json::{At, Document, plain_run};
 
-/// A frame that brought text to one track and did nothing else.
+/// The frames that are like one which brought text to a track and did nothing else, and that have not left.
 ///
 /// JSON that differs from it only inside of that string, and has no escape there, has the same nodes in the same places.
 /// So a format finds the same in it that it has just found, if it goes by the frame alone.
 #[derive(Debug)]
-pub(super) struct Pattern {
+pub(super) struct Run {
     /// Its JSON before the text and behind it.
     before: Vec<u8>,
     behind: Vec<u8>,
     at: At,
+    track: TrackId,
     choice: u32,
     kind: TrackKind,
     only_calls: bool,
+    held: VecDeque<Alike>,
+    weight: usize,
 }
 
-impl Pattern {
+/// One of them.
+#[derive(Debug)]
+struct Alike {
+    raw: Raw,
+    /// Its text, as the track has it.
+    range: Range<usize>,
+}
+
+impl Run {
     /// That of a frame which has been read; none where it is of another kind.
     pub(super) fn of(frame: &Frame, document: &Document) -> Option<Self> {
-        let ([Part::Piece { at, .. }], Lane::Track(choice, kind)) = (&*frame.parts, frame.lane) else { return None };
-        if frame.changes.is_some() || frame.wakes || frame.closes {
+        let ([Part::Piece { at, span }], Lane::Track(choice, kind)) = (&*frame.parts, frame.lane) else { return None };
+        // A line's end in it was one of the event's.
+        if frame.changes.is_some() || frame.wakes || frame.closes || document.bytes().contains(&b'\n') {
             return None;
         }
         let (start, end) = document.range(*at);
         let (before, rest) = document.bytes().split_at_checked(start + 1)?;
         let behind = rest.get(end.checked_sub(start + 2)?..)?;
-        let (before, behind) = (before.to_vec(), behind.to_vec());
-        Some(Self { before, behind, at: *at, choice, kind, only_calls: frame.only_calls })
+        Some(Self {
+            before: before.to_vec(),
+            behind: behind.to_vec(),
+            at: *at,
+            track: span.track,
+            choice,
+            kind,
+            only_calls: frame.only_calls,
+            held: VecDeque::new(),
+            weight: 0,
+        })
     }
 
-    /// Reads the frame that follows, if it is like this one; says whether it is.
-    pub(super) fn read(&self, frame: &mut Frame, said: &mut Said) -> Result<bool, Fault> {
-        let data = frame.data().clone();
-        let Some(text) = self.text(&data) else { return Ok(false) };
-        let span = said.append(self.choice, self.kind, text)?;
-        said.turn(self.choice, Some(self.kind));
-        frame.parts.push(Part::Piece { span, at: self.at });
-        frame.lane = Lane::Track(self.choice, self.kind);
-        (frame.speaks, frame.only_calls) = (true, self.only_calls);
-        Ok(true)
+    /// Takes the frame that follows, if it is like this one; gives it back otherwise.
+    pub(super) fn take(&mut self, came: (Raw, Fields), said: &mut Said) -> Option<(Raw, Fields)> {
+        let (raw, fields) = &came;
+        let data = fields.data.clone().filter(|_| fields.event.is_none() && fields.more.is_empty());
+        let Some(text) = data.and_then(|data| self.text(raw.bytes().get(data)?)) else { return Some(came) };
+        let range = self.say(text, said);
+        self.hold(came.0, range);
+        None
+    }
+
+    /// Takes in the text of a frame. Nothing has come since the last one that could have ended its choice.
+    pub(super) fn say(&self, text: &str, said: &mut Said) -> Range<usize> {
+        if said.tracks.len() > 1 {
+            said.turn(self.choice, Some(self.kind));
+        }
+        said.go_on(self.track, text)
+    }
+
+    /// Holds that frame.
+    pub(super) fn hold(&mut self, raw: Raw, range: Range<usize>) {
+        self.weight += weight(&raw);
+        self.held.push_back(Alike { raw, range });
+    }
+
+    /// The text of a read that is one such frame, as nearly all are where a stream leaves as it is made.
+    pub(super) fn text_of_event<'d>(&self, read: &'d [u8]) -> Option<&'d str> {
+        self.text(after_comments(read)?.strip_prefix(b"data: ")?.strip_suffix(b"\n\n")?)
     }
 
     /// What stands in the place of the text, where all else is the same.
@@ -52,6 +95,44 @@ impl Pattern {
         let is_plain = !text.is_empty() && plain_run(text) == text.len();
         is_plain.then(|| std::str::from_utf8(text).ok()).flatten()
     }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.held.is_empty()
+    }
+
+    /// What they weigh.
+    pub(super) fn weight(&self) -> usize {
+        self.weight
+    }
+
+    /// Where the text of the first begins.
+    pub(super) fn start(&self) -> Option<(TrackId, usize)> {
+        self.held.front().map(|first| (self.track, first.range.start))
+    }
+
+    /// The next one, if its text may leave as it came.
+    pub(super) fn next(&mut self, said: &Said) -> Option<Raw> {
+        let allowed = said.allowed(self.track);
+        let next = self.held.pop_front_if(|next| next.range.end <= allowed)?;
+        self.weight -= weight(&next.raw);
+        Some(next.raw)
+    }
+
+    /// The next one as a frame like any other.
+    pub(super) fn next_frame(&mut self, framing: Framing) -> Option<Frame> {
+        let Alike { raw, range } = self.held.pop_front()?;
+        self.weight -= weight(&raw);
+        let fields = fields(framing, raw.bytes());
+        let (mut frame, _) = Frame::new(framing, (raw, fields));
+        frame.parts.push(Part::Piece { span: Span { track: self.track, range }, at: self.at });
+        frame.lane = Lane::Track(self.choice, self.kind);
+        (frame.speaks, frame.only_calls) = (true, self.only_calls);
+        Some(frame)
+    }
+}
+
+fn weight(raw: &Raw) -> usize {
+    raw.len() + size_of::<Alike>()
 }
 
 #[cfg(test)]
@@ -84,12 +165,31 @@ mod tests {
         prop::collection::vec(run, 1..6).prop_map(|runs: Vec<Vec<String>>| runs.concat())
     }
 
-    /// What comes of them, a text replaced. `between` stands between two.
-    fn relayed(frames: &[String], between: &str, replaced: usize) -> (String, String) {
+    /// How they come.
+    #[derive(Debug, Clone, Copy)]
+    enum Come {
+        /// In one read.
+        Together,
+        /// Each in a read of its own, with this in its first line.
+        Alone(&'static str),
+        /// With a comment between two: each is read anew.
+        Apart,
+    }
+
+    /// What comes of them, a text replaced.
+    fn relayed(frames: &[String], come: Come, replaced: usize) -> (String, String) {
         let mut relay = Relay::new(Route::ChatCompletions).without_alternatives();
-        let ends: String = (0..2).map(finish).collect();
-        let body = frames.iter().map(|frame| format!("data: {frame}\n\n{between}")).collect::<String>() + &ends;
-        let read = relay.push(body.into()).and_then(|()| relay.finish());
+        let (before, behind) = match come {
+            Come::Together => ("", ""),
+            Come::Alone(line) => (line, ""),
+            Come::Apart => ("", ": -\n\n"),
+        };
+        let mut reads: Vec<String> = frames.iter().map(|frame| format!("{before}data: {frame}\n\n{behind}")).collect();
+        reads.extend((0..2).map(finish));
+        if !matches!(come, Come::Alone(_)) {
+            reads = vec![reads.concat()];
+        }
+        let read = reads.into_iter().try_for_each(|read| relay.push(read.into())).and_then(|()| relay.finish());
         let said = format!("{read:?} {:?} {:?} {:?}", relay.tracks(), relay.calls(), relay.usage());
         for id in (0..relay.tracks().len()).map(TrackId) {
             let total = relay.tracks()[id.0].len_total();
@@ -101,7 +201,7 @@ mod tests {
         while let Some(bytes) = relay.take() {
             left += &String::from_utf8_lossy(&bytes);
         }
-        (said, left.replace(": -\n\n", ""))
+        (said, left.replace(": -\n\n", "").replace(": -\n", ""))
     }
 
     fn finish(index: u32) -> String {
@@ -111,8 +211,47 @@ mod tests {
     proptest! {
         #[test]
         fn a_frame_that_is_like_the_one_before_is_read_as_it_would_be_anew(frames in frames(), replaced in 0_usize..20) {
-            // Behind a comment a frame is read anew.
-            prop_assert_eq!(relayed(&frames, "", replaced), relayed(&frames, ": -\n\n", replaced));
+            let anew = relayed(&frames, Come::Apart, replaced);
+            for come in [Come::Together, Come::Alone(""), Come::Alone(": -\n"), Come::Alone(": -\n: -\n")] {
+                prop_assert_eq!(&relayed(&frames, come, replaced), &anew, "{:?}", come);
+            }
+        }
+    }
+
+    /// Half of what came may leave at each read, so that frames of both kinds are held together.
+    fn let_go_by_halves(frames: &[String], between: &str) -> String {
+        let mut relay = Relay::new(Route::ChatCompletions);
+        let mut left = String::new();
+        for (number, frame) in frames.iter().enumerate() {
+            if relay.push(format!("data: {frame}\n\n{between}").into()).is_err() {
+                break;
+            }
+            for id in (0..relay.tracks().len()).map(TrackId).filter(|id| (id.0 + number) % 3 > 0) {
+                relay.allow(id, relay.tracks()[id.0].len_total() / 2);
+            }
+            while let Some(bytes) = relay.take() {
+                left += &String::from_utf8_lossy(&bytes);
+            }
+            left += "|";
+        }
+        left.replace(": -\n\n", "")
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_held_leaves_when_it_would_if_each_frame_were_read_anew(frames in frames()) {
+            prop_assert_eq!(let_go_by_halves(&frames, ""), let_go_by_halves(&frames, ": -\n\n"));
+        }
+    }
+
+    #[test]
+    fn a_comment_whose_line_ends_otherwise_is_no_comment_of_a_frame_like_the_one_before() {
+        let first = format!("data: {}\n\n", SHAPES[0].replace("TEXT", "a"));
+        for (read, expected) in [(": -\n", "ab"), (": -\r", "ab"), (": -\rdata: 1\n", "a")] {
+            let mut relay = Relay::new(Route::ChatCompletions);
+            relay.push(first.clone().into()).unwrap();
+            let _ = relay.push(format!("{read}{}", first.replace("\"a\"", "\"b\"")).into());
+            assert_eq!(relay.tracks()[0].text, expected, "{read:?}");
         }
     }
 

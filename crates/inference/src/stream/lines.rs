@@ -82,7 +82,7 @@ impl Raw {
     }
 
     pub(super) fn into_bytes(self) -> Bytes {
-        self.read.slice(self.range)
+        if self.range == (0..self.read.len()) { self.read } else { self.read.slice(self.range) }
     }
 }
 
@@ -118,6 +118,18 @@ impl Splitter {
         }
     }
 
+    /// Whether every byte so far belongs to a frame that was taken.
+    pub(super) fn is_empty(&self) -> bool {
+        self.rest.is_empty() && self.ahead() == 0
+    }
+
+    /// A read that is one frame, where nothing came before it that was not taken.
+    pub(super) fn whole(&mut self, read: Bytes) -> Raw {
+        self.number += 1;
+        let range = 0..read.len();
+        Raw { read, number: self.number, range }
+    }
+
     /// Bytes of a frame that is not there as a whole.
     pub(super) fn held(&self) -> usize {
         self.rest.len()
@@ -146,7 +158,7 @@ impl Splitter {
     /// The next frame that is there as a whole, and what its lines say.
     pub(super) fn next(&mut self) -> Result<Option<(Raw, Fields)>, Fault> {
         let bytes = if self.rest.is_empty() { self.read.get(self.start..) } else { self.rest.get(..) };
-        let bytes = bytes.unwrap_or_default();
+        let Some(bytes) = bytes.filter(|bytes| !bytes.is_empty()) else { return Ok(None) };
         let end = match self.framing {
             Framing::Events => event_end(bytes, &mut self.seen, &mut self.line, &mut self.fields),
             Framing::Lines => line_end(bytes, &mut self.seen, &mut self.fields),
@@ -186,7 +198,9 @@ impl Splitter {
         }
         let range = self.start..self.start + length;
         (self.start, self.seen, self.line) = (range.end, 0, 0);
-        (Raw { read: self.read.clone(), number: self.number, range }, std::mem::take(&mut self.fields))
+        // The last of a read takes it along: most reads are of one frame.
+        let read = if range.end == self.read.len() { std::mem::take(&mut self.read) } else { self.read.clone() };
+        (Raw { read, number: self.number, range }, std::mem::take(&mut self.fields))
     }
 }
 
@@ -264,6 +278,15 @@ pub(super) fn lines(frame: &[u8], mut each: impl FnMut(Range<usize>)) {
         let crlf = frame.get(end..end + 2) == Some(b"\r\n");
         start = end + 1 + usize::from(crlf);
     }
+}
+
+/// What follows the comments that an event begins with; none where their lines end otherwise than with LF.
+pub(super) fn after_comments(mut event: &[u8]) -> Option<&[u8]> {
+    while event.first() == Some(&b':') {
+        let end = memchr2(b'\n', b'\r', event).filter(|end| event.get(*end) == Some(&b'\n'))?;
+        event = event.get(end + 1..)?;
+    }
+    Some(event)
 }
 
 /// The longest name that means something, and its colon.

@@ -6,7 +6,7 @@ use std::ops::Range;
 use bytes::Bytes;
 use serde_json::Value;
 
-use super::alike::Pattern;
+use super::alike::Run;
 use super::chat::DONE;
 use super::format::{self, Format};
 use super::frame::{Data, Event, Frame, Lane, Part};
@@ -52,10 +52,11 @@ pub struct Relay {
     format: Box<dyn Format>,
     splitter: Splitter,
     mender: Mender,
-    /// The frame that was read last, where the next one may be like it.
-    pattern: Option<Pattern>,
     said: Said,
     held: Queue,
+    /// Frames like the one that was read last. They came behind all that is held, and leave as they came: where they might
+    /// not, or might leave before what is held, they are [woven](Relay::weave) into it.
+    run: Option<Run>,
     out: VecDeque<Out>,
     spoke: bool,
     /// The last frame that was taken in has no end of its own.
@@ -85,9 +86,9 @@ impl Relay {
             format: format::of(route),
             splitter: Splitter::new(framing),
             mender: Mender::default(),
-            pattern: None,
             said: Said::default(),
             held: Queue::default(),
+            run: None,
             out: VecDeque::new(),
             spoke: false,
             torn: false,
@@ -135,7 +136,16 @@ impl Relay {
 
     /// [`Relay::push`] in steps: takes bytes whose frames [`Relay::advance`] reads.
     pub fn put(&mut self, bytes: Bytes) {
-        if !self.closed && !self.said.over && !bytes.is_empty() {
+        if self.closed || self.said.over || bytes.is_empty() {
+            return;
+        }
+        if let Some(run) = &mut self.run
+            && self.splitter.is_empty()
+            && let Some(text) = run.text_of_event(&bytes)
+        {
+            let range = run.say(text, &mut self.said);
+            run.hold(self.splitter.whole(bytes), range);
+        } else {
             self.splitter.push(bytes);
         }
     }
@@ -149,8 +159,14 @@ impl Relay {
         if self.closed || self.said.over {
             return Ok(false);
         }
-        let Some(raw) = self.splitter.next()? else { return Ok(false) };
-        self.read(raw)?;
+        let Some(came) = self.splitter.next()? else { return Ok(false) };
+        let other = match &mut self.run {
+            Some(run) => run.take(came, &mut self.said),
+            None => Some(came),
+        };
+        if let Some(other) = other {
+            self.read(other)?;
+        }
         Ok(true)
     }
 
@@ -184,6 +200,7 @@ impl Relay {
     }
 
     fn read(&mut self, raw: (Raw, Fields)) -> Result<(), Fault> {
+        self.weave();
         if !self.lenient {
             return self.read_frame(raw);
         }
@@ -196,13 +213,6 @@ impl Relay {
 
     fn read_frame(&mut self, raw: (Raw, Fields)) -> Result<(), Fault> {
         let (mut frame, name) = Frame::new(self.framing, raw);
-        if name.is_none()
-            && let Some(pattern) = &self.pattern
-            && pattern.read(&mut frame, &mut self.said)?
-        {
-            self.held.push(frame);
-            return Ok(());
-        }
         let data = frame.data().clone();
         let document = match data.trim_ascii_start().first() {
             Some(b'{' | b'[') if !data.trim_ascii_start().starts_with(DONE) => Some(self.parse(&mut frame)?),
@@ -228,14 +238,14 @@ impl Relay {
             self.held.look_at_all();
         }
         let is_like_others = name.is_none() && self.format.reads_alike();
-        self.pattern = document.filter(|_| is_like_others).and_then(|document| Pattern::of(&frame, &document));
+        self.run = document.filter(|_| is_like_others).and_then(|document| Run::of(&frame, &document));
         self.held.push(frame);
         Ok(())
     }
 
     #[cfg(test)]
     pub(super) fn is_like_last(&self, data: &[u8]) -> bool {
-        self.pattern.as_ref().is_some_and(|pattern| pattern.text(data).is_some())
+        self.run.as_ref().is_some_and(|run| run.text(data).is_some())
     }
 
     /// The JSON of a frame. One with half a surrogate pair in it is made anew, and so is one with alternatives to its
@@ -301,7 +311,7 @@ impl Relay {
     /// Text of the track up to `upto` may leave, as it came or was replaced. An offset inside of a character is that of
     /// its beginning.
     pub fn allow(&mut self, track: TrackId, upto: usize) {
-        if self.said.allow(track, upto) {
+        if self.said.allow(track, upto) && !self.held.is_empty() {
             self.look_at(track);
         }
     }
@@ -358,7 +368,9 @@ impl Relay {
     /// Whether anything that the model said, or an end, has been let go or would be with the next [`Relay::take`]. What
     /// comes before it (roles, pings) is nothing to begin an answer with.
     pub fn speaks(&mut self) -> bool {
-        self.settle();
+        if !self.spoke {
+            self.settle();
+        }
         self.spoke
     }
 
@@ -382,7 +394,8 @@ impl Relay {
 
     /// Bytes of frames and texts that are kept.
     pub fn held(&self) -> usize {
-        self.held.weight() + self.splitter.held() + self.said.held()
+        let run = self.run.as_ref().map_or(0, Run::weight);
+        self.held.weight() + run + self.splitter.held() + self.said.held()
     }
 
     /// Drops what has not left and ends the stream as its protocol does on a refusal, up to the protocol's last byte: the
@@ -402,6 +415,7 @@ impl Relay {
         if self.closed {
             return Bytes::new();
         }
+        self.weave();
         let mut bytes = Vec::new();
         for out in self.out.drain(..) {
             match out {
@@ -430,7 +444,45 @@ impl Relay {
 
     /// Lets go what is decided.
     fn settle(&mut self) {
-        while !self.closed {
+        if self.closed {
+            return;
+        }
+        if self.said.changed {
+            self.weave();
+        }
+        if self.said.changed || !self.held.is_empty() {
+            self.settle_held();
+        }
+        if self.run.as_ref().is_some_and(|run| !run.is_empty()) {
+            if !self.held.is_empty() {
+                self.weave();
+                self.settle_held();
+            }
+            self.settle_run();
+        }
+    }
+
+    /// What is like the last frame follows what is held.
+    fn weave(&mut self) {
+        let Some(run) = &mut self.run else { return };
+        while let Some(frame) = run.next_frame(self.framing) {
+            self.held.push(frame);
+        }
+    }
+
+    fn settle_run(&mut self) {
+        let Self { run: Some(run), said, .. } = self else { return };
+        while let Some(raw) = run.next(said) {
+            self.spoke = true;
+            came(&mut self.out, raw);
+        }
+        if self.said.has_long() {
+            self.forget();
+        }
+    }
+
+    fn settle_held(&mut self) {
+        loop {
             let Self { held, said, format, end_held, .. } = self;
             let may_end = |frame: &Frame| !(*end_held && frame.closes);
             let ready = |frame: &Frame| may_end(frame) && frame.is_ready(said) && format.is_ready(frame, said);
@@ -441,7 +493,7 @@ impl Relay {
             self.spoke |= frame.speaks;
             self.leave(frame);
         }
-        if self.said.changed && !self.closed {
+        if self.said.changed {
             self.insert(None);
         }
         self.forget();
@@ -449,16 +501,7 @@ impl Relay {
 
     fn leave(&mut self, frame: Frame) {
         match self.format.leave(&frame, &mut self.said) {
-            Leaving::AsCame => {
-                let raw = frame.into_raw();
-                let joined = match self.out.back_mut() {
-                    Some(Out::Came(last)) => last.join(&raw),
-                    _ => false,
-                };
-                if !joined {
-                    self.out.push_back(Out::Came(raw));
-                }
-            }
+            Leaving::AsCame => came(&mut self.out, frame.into_raw()),
             Leaving::Made(bytes) => self.made(bytes),
             Leaving::Dropped => {}
         }
@@ -507,6 +550,7 @@ impl Relay {
             if !self.said.is_long(id) {
                 continue;
             }
+            let of_run = self.run.as_ref().and_then(Run::start).filter(|(track, _)| *track == id);
             let start = self.held.iter().flat_map(|frame| &frame.parts).find_map(|part| match part {
                 Part::Piece { span, .. } | Part::Text(span) | Part::Copy { span, .. } | Part::Echo { span, .. }
                     if span.track == id =>
@@ -515,7 +559,18 @@ impl Relay {
                 }
                 _ => None,
             });
-            self.said.forget(id, start.unwrap_or(usize::MAX));
+            self.said.forget(id, start.or(of_run.map(|(_, start)| start)).unwrap_or(usize::MAX));
         }
+    }
+}
+
+/// A frame leaves as it came, with those before it where it stands right behind them.
+fn came(out: &mut VecDeque<Out>, raw: Raw) {
+    let joined = match out.back_mut() {
+        Some(Out::Came(last)) => last.join(&raw),
+        _ => false,
+    };
+    if !joined {
+        out.push_back(Out::Came(raw));
     }
 }

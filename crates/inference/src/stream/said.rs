@@ -147,12 +147,16 @@ impl Said {
             return Err(Fault::WentOn("text came after the stop reason"));
         }
         let track = self.track(choice, kind);
-        let start = self.total(track);
-        if let Some(track) = self.tracks.get_mut(track.0) {
-            track.text.push_str(text);
-            (track.ended, track.turned, track.closed) = (false, false, false);
-        }
-        Ok(Span { track, range: start..start + text.len() })
+        Ok(Span { track, range: self.go_on(track, text) })
+    }
+
+    /// More text of a track whose choice is not over.
+    pub(super) fn go_on(&mut self, track: TrackId, text: &str) -> Range<usize> {
+        let Some(track) = self.tracks.get_mut(track.0) else { return 0..0 };
+        let start = track.len_total();
+        track.text.push_str(text);
+        (track.ended, track.turned, track.closed) = (false, false, false);
+        start..start + text.len()
     }
 
     /// Something that is no text of this kind follows in a choice: its other texts have ended for now.
@@ -168,10 +172,6 @@ impl Said {
         if let Some(track) = self.tracks.get_mut(track.0).filter(|track| track.len_total() == end) {
             track.closed = true;
         }
-    }
-
-    pub(super) fn total(&self, track: TrackId) -> usize {
-        self.tracks.get(track.0).map_or(0, Track::len_total)
     }
 
     pub(super) fn allowed(&self, track: TrackId) -> usize {
@@ -325,6 +325,11 @@ impl Said {
         let edit = edits.iter_mut().find(|edit| edit.range == (offset..offset) && edit.carrier.is_none())?;
         edit.carrier = Some(if inside { offset.saturating_sub(1) } else { usize::MAX });
         Some(edit.text.clone())
+    }
+
+    /// Whether any track has text that need not stay.
+    pub(super) fn has_long(&self) -> bool {
+        (0..self.tracks.len()).any(|id| self.is_long(TrackId(id)))
     }
 
     /// Whether a track has text that need not stay.
