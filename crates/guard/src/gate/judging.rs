@@ -10,7 +10,7 @@ use gatehook_inference::{CallId, ErrorKind, Phase, TrackId, TrackKind};
 
 use super::calls::{DueCall, merged};
 use super::change::change;
-use super::passage::{Due, Show, came_before};
+use super::passage::{Show, came_before};
 use super::policy::keeps_record;
 use super::{Aside, Gate};
 use crate::heed::{heed, unheld, witness};
@@ -107,7 +107,7 @@ impl Gate {
         let count = self.passages.len();
         for place in (0..count).map(|step| (self.turn + step) % count) {
             let due = self.passages.get(place).and_then(|passage| passage.due(&self.policy));
-            if let Some(Due::Judge(show)) = due {
+            if let Some(show) = due {
                 self.turn = place + 1;
                 return Some((TrackId(place), show));
             }

@@ -26,8 +26,8 @@ use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
-use gatehook_engine::Held;
 use gatehook_engine::events::Event;
+use gatehook_engine::{Held, Scan};
 use gatehook_inference::{Block, Ending, ErrorKind, Fault, HookNote, Path, Phase, Relay, Route, TrackId, TrackKind};
 use tokio::time::{Sleep, sleep_until};
 
@@ -253,6 +253,13 @@ impl Gate {
     /// Drives the hooks that judge, and the clocks. Ready: something has been decided, and may be taken. Pending: nothing
     /// is, until more comes in or the waker is called.
     pub fn poll(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        if self.is_idle() {
+            return Poll::Pending;
+        }
+        self.poll_due(cx)
+    }
+
+    fn poll_due(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         let mut moved = self.behind;
         if moved {
             self.read_on();
@@ -385,6 +392,11 @@ impl Gate {
         self.relay.held() + self.passages.iter().map(|passage| passage.said().len()).sum::<usize>()
     }
 
+    /// Whether hooks have nothing to do before more comes.
+    pub fn is_idle(&self) -> bool {
+        self.idle && !self.behind && !self.is_closed()
+    }
+
     /// Nothing more is judged.
     fn is_closed(&self) -> bool {
         self.finished || self.outcome.is_some()
@@ -398,35 +410,40 @@ impl Gate {
     /// Takes in what has come, and lets go what no hook need judge.
     fn feed(&mut self) {
         let at_end = self.at_end();
-        self.idle = false;
         if at_end && let Err(no) = self.calls.remove_torn(&mut self.relay) {
             return self.refuse(unheld(Phase::PostInference, &self.call.as_call(), &no.reason));
         }
-        let Self { relay, passages, policy, guard, admitted, call, .. } = self;
-        let again = |kind| match policy.held(kind) {
-            Held::Window | Held::Scan => scans(&guard.executor.selected(Event::PostInference, &admitted.input), kind),
-            Held::Buffer | Held::Observe => Vec::new(),
-        };
-        for track in relay.tracks().iter().skip(passages.len()) {
-            let keep = policy.observed || policy.waits_for_the_whole();
-            // A signature follows such thinking: no value can be put into it.
-            let sealed = track.kind == TrackKind::Thinking && call.path == Path::Route(Route::Messages);
-            let placeholders = if sealed { Placeholders::default() } else { admitted.placeholders.clone() };
-            passages.push(Passage::new(track.kind, policy, again(track.kind), keep, placeholders));
+        if self.passages.len() < self.relay.tracks().len() {
+            self.admit_tracks();
         }
+        let Self { relay, passages, policy, guard, admitted, .. } = self;
         for (track, passage) in relay.tracks().iter().zip(&mut *passages) {
             let over = at_end || relay.done_reason(track.choice).is_some();
-            passage.feed(track, over, || again(track.kind));
+            passage.feed(track, over, || scans_of(guard, admitted, policy, track.kind));
         }
         let mut done = self.calls.feed(relay);
         for (place, passage) in passages.iter_mut().enumerate() {
-            done = done.and_then(|()| passage.go_on(relay, TrackId(place), policy));
+            done = done.and_then(|()| passage.go_on(relay, TrackId(place)));
         }
+        self.idle =
+            !at_end && self.judging.is_none() && relay.calls().is_empty() && passages.iter().all(Passage::is_at_rest);
         if let Err(no) = done {
             self.refuse(unheld(Phase::PostInference, &self.call.as_call(), &no.reason));
         } else if self.passages.iter().any(|passage| passage.too_long) {
             tracing::warn!(id = &*self.call.request_id, "what hooks may find in an answer has no end");
             self.refuse(Refusal::new(ErrorKind::HookUnavailable).saying("A text of the answer cannot be judged."));
+        }
+    }
+
+    fn admit_tracks(&mut self) {
+        let Self { relay, passages, policy, guard, admitted, call, .. } = self;
+        for track in relay.tracks().iter().skip(passages.len()) {
+            let keep = policy.observed || policy.waits_for_the_whole();
+            // A signature follows such thinking: no value can be put into it.
+            let sealed = track.kind == TrackKind::Thinking && call.path == Path::Route(Route::Messages);
+            let placeholders = if sealed { Placeholders::default() } else { admitted.placeholders.clone() };
+            let scans = scans_of(guard, admitted, policy, track.kind);
+            passages.push(Passage::new(track.kind, policy, scans, keep, placeholders));
         }
     }
 
@@ -461,6 +478,14 @@ impl Gate {
             self.last = Some(bytes).filter(|bytes| !bytes.is_empty());
         }
         self.outcome = Some(refusal);
+    }
+}
+
+/// New scans for a text of this kind.
+fn scans_of(guard: &Guard, admitted: &Admitted, policy: &Policy, kind: TrackKind) -> Vec<Box<dyn Scan>> {
+    match policy.held(kind) {
+        Held::Window | Held::Scan => scans(&guard.executor.selected(Event::PostInference, &admitted.input), kind),
+        Held::Buffer | Held::Observe => Vec::new(),
     }
 }
 

@@ -56,15 +56,6 @@ pub(super) struct Passage {
     restoring: Option<Restoring>,
 }
 
-/// What is to be done about a text.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Due {
-    /// Everything before this may go as it is.
-    Clear(usize),
-    /// Hooks are to see this.
-    Judge(Show),
-}
-
 /// A segment that hooks are to see.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Show {
@@ -154,37 +145,64 @@ impl Passage {
         !track.turned || *self.waits.get_or_insert_with(|| self.scans.wait(held, self.fed, self.yields))
     }
 
-    /// What is to be done now.
-    pub(super) fn due(&self, policy: &Policy) -> Option<Due> {
+    /// What hooks are to see now.
+    pub(super) fn due(&self, policy: &Policy) -> Option<Show> {
         let flush = self.ended && self.settled == self.fed;
-        let judge = || {
-            let range = self.cleared..self.settled;
-            Some(Due::Judge(Show { range, flush, last: flush && self.over }))
-        };
+        let show = || Show { range: self.cleared..self.settled, flush, last: flush && self.over };
         let waits = self.settled > self.cleared;
         // What hooks asked to see again is shown again with more, or when there is no more.
         let new = waits && (self.settled > self.judged || self.ended);
         match self.held {
-            Held::Buffer => None,
-            Held::Scan if self.found > self.cleared => judge().filter(|_| new),
-            Held::Observe | Held::Scan => waits.then_some(Due::Clear(self.settled)),
-            Held::Window if flush && self.over => judge().filter(|_| !self.told),
+            Held::Buffer | Held::Observe => None,
+            Held::Scan => (new && !self.passes()).then(show),
+            Held::Window if flush && self.over => (!self.told).then(show),
             Held::Window => {
                 let full = self.settled - self.judged.min(self.settled) >= policy.size;
                 let late = self.deadline(policy).is_some_and(|at| at <= Instant::now());
-                judge().filter(|_| new && (full || late || self.ended))
+                (new && (full || late || self.ended)).then(show)
             }
         }
     }
 
     /// Lets go what no hook need judge.
-    pub(super) fn go_on(&mut self, relay: &mut Relay, id: TrackId, policy: &Policy) -> Result<(), Unheld> {
-        match self.due(policy) {
-            Some(Due::Clear(upto)) => self.clear(relay, id, self.cleared..upto, None, 0),
+    pub(super) fn go_on(&mut self, relay: &mut Relay, id: TrackId) -> Result<(), Unheld> {
+        if self.passes() && self.settled > self.cleared {
+            self.pass(relay, id, self.settled)
+        } else if self.over && self.restoring.is_some() {
             // What may have been the beginning of a placeholder is none.
-            _ if self.over && self.restoring.is_some() => self.let_go(relay, id),
-            _ => Ok(()),
+            self.let_go(relay, id)
+        } else {
+            Ok(())
         }
+    }
+
+    /// Whether what is settled need not be shown to hooks.
+    fn passes(&self) -> bool {
+        match self.held {
+            Held::Observe => true,
+            Held::Scan => self.found <= self.cleared,
+            Held::Buffer | Held::Window => false,
+        }
+    }
+
+    /// Whether nothing is due before more comes.
+    pub(super) fn is_at_rest(&self) -> bool {
+        match self.held {
+            Held::Buffer => true,
+            Held::Window => false,
+            Held::Observe | Held::Scan => self.cleared == self.settled,
+        }
+    }
+
+    /// Lets go everything before `upto` as it is.
+    fn pass(&mut self, relay: &mut Relay, id: TrackId, upto: usize) -> Result<(), Unheld> {
+        let start = self.cleared;
+        let Some(text) = relay.tracks().get(id.0).and_then(|track| track.part(start..upto)) else {
+            return Err(gone());
+        };
+        self.keeps(start, text, 0..text.len());
+        self.cleared = upto;
+        self.let_go(relay, id)
     }
 
     /// Whether hooks that see windows have yet to be shown the end.
@@ -236,7 +254,7 @@ impl Passage {
         holdback: usize,
     ) -> Result<(), Unheld> {
         let Some(text) = relay.tracks().get(id.0).and_then(|track| track.part(range.clone())) else {
-            return Err(Unheld { reason: "the text is not there any more".to_owned() });
+            return Err(gone());
         };
         let upto = free_until(text, holdback, change.as_ref());
         let change = change.filter(|change| change.range.end <= upto);
@@ -300,6 +318,10 @@ impl Passage {
             }
         }
     }
+}
+
+fn gone() -> Unheld {
+    Unheld { reason: "the text is not there any more".to_owned() }
 }
 
 /// What came before a place, as much of it as may belong to a match.

@@ -65,9 +65,11 @@ impl Scans {
             // A scan that does not say so: hooks are shown what it has left.
             (told.found, told.settled) = (total, total);
         }
-        told.settled = self.uncut(told.settled);
-        for following in &mut self.each {
-            following.found.retain(|found| found.end > told.settled);
+        if self.each.iter().any(|following| !following.found.is_empty()) {
+            told.settled = self.uncut(told.settled);
+            for following in &mut self.each {
+                following.found.retain(|found| found.end > told.settled);
+            }
         }
         told
     }
