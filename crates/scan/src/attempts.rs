@@ -112,7 +112,9 @@ impl Attempts {
 
     /// Forgets what was read before `upto`.
     pub(crate) fn forget(&mut self, upto: usize) {
-        self.read.retain(|read| read.end > upto);
+        if !self.read.is_empty() {
+            self.read.retain(|read| read.end > upto);
+        }
     }
 }
 

@@ -170,6 +170,9 @@ impl Carry {
     /// The rules of the anchors that the text from `before` on completes.
     fn anchors(&mut self, before: usize) {
         let view = View { text: self.text.as_bytes(), base: self.base, ended: false };
+        if view.end() - before < LITERAL && !PREFILTER.ends_anchor(view.text, before - view.base) {
+            return;
+        }
         let from = before.saturating_sub(LITERAL).max(self.base);
         if !PREFILTER.anchors.stand_in(view.from(from)) {
             return;
@@ -251,7 +254,9 @@ impl Carry {
         let upto = self.base + self.text.floor_char_boundary(upto.saturating_sub(self.base));
         self.upto = self.upto.max(upto);
         let clean = !self.found.iter().any(|found| found.start < self.upto);
-        self.found.retain(|found| found.start >= self.upto);
+        if !clean {
+            self.found.retain(|found| found.start >= self.upto);
+        }
         self.attempts.forget(self.upto);
         self.too_long = self.end() - self.upto > HOLD_LIMIT;
         if self.upto - self.base > KEPT_MOST {

@@ -19,6 +19,9 @@ pub(crate) static PREFILTER: LazyLock<Prefilter> = LazyLock::new(Prefilter::new)
 pub(crate) struct Prefilter {
     pub(crate) prefixes: Literals,
     pub(crate) anchors: Literals,
+    /// The same, for few bytes: by their last byte, and whether there are any of it.
+    by_end: Openings,
+    ends: [bool; 256],
     pub(crate) keywords: Literals,
     /// How anchors begin: every proper beginning of one, those of token characters alone apart.
     pub(crate) openings: Openings,
@@ -27,7 +30,7 @@ pub(crate) struct Prefilter {
     automata: Vec<OnceLock<Option<NFA>>>,
 }
 
-/// Beginnings of anchors, by their last byte: nearly no text ends like one.
+/// Anchors, or beginnings of them, by their last byte: nearly no text ends like one.
 pub(crate) struct Openings(Vec<Vec<Opening>>);
 
 impl Openings {
@@ -49,7 +52,7 @@ impl Openings {
     }
 }
 
-/// A proper beginning of an anchor of `rule`.
+/// An anchor of `rule`, or a proper beginning of one.
 pub(crate) struct Opening {
     pub(crate) bytes: &'static [u8],
     pub(crate) rule: &'static Rule,
@@ -62,12 +65,21 @@ impl Prefilter {
         Self {
             prefixes: Literals::new(Place::Run),
             anchors: Literals::new(Place::Text),
+            by_end: Openings::new(anchors().map(|(rule, bytes)| Opening { bytes, rule }).collect()),
+            ends: ends(),
             keywords: Literals::new(Place::Name),
             openings: Openings::new(openings),
             openings_in_runs: Openings::new(openings_in_runs),
             patterns: rules().map(|_| OnceLock::new()).collect(),
             automata: rules().map(|_| OnceLock::new()).collect(),
         }
+    }
+
+    /// Whether an anchor ends in `text` behind `before`, which is asked of a few bytes.
+    pub(crate) fn ends_anchor(&self, text: &[u8], before: usize) -> bool {
+        let ends = |byte: u8| self.ends.get(usize::from(byte)).is_some_and(|ends| *ends);
+        let mut new = text.iter().enumerate().skip(before);
+        new.any(|(at, &byte)| ends(byte) && self.by_end.at_end(text.get(..=at).unwrap_or(text)).next().is_some())
     }
 
     /// The pattern of `rule`, anchored at its beginning. That there is one for every rule is tested, not checked here.
@@ -81,10 +93,21 @@ impl Prefilter {
     }
 }
 
-fn openings() -> impl Iterator<Item = Opening> {
+fn anchors() -> impl Iterator<Item = (&'static Rule, &'static [u8])> {
     let anchors = rules().filter(|rule| rule.place == Place::Text);
-    let anchors = anchors.flat_map(|rule| rule.literals.iter().map(move |anchor| (rule, anchor.as_bytes())));
-    anchors.flat_map(|(rule, anchor)| {
+    anchors.flat_map(|rule| rule.literals.iter().map(move |anchor| (rule, anchor.as_bytes())))
+}
+
+/// By byte: whether an anchor ends with it.
+fn ends() -> [bool; 256] {
+    let mut ends = [false; 256];
+    let last = anchors().filter_map(|(_, anchor)| anchor.last());
+    last.for_each(|&last| ends.iter_mut().skip(usize::from(last)).take(1).for_each(|ends| *ends = true));
+    ends
+}
+
+fn openings() -> impl Iterator<Item = Opening> {
+    anchors().flat_map(|(rule, anchor)| {
         (1..anchor.len()).filter_map(move |len| Some(Opening { bytes: anchor.get(..len)?, rule }))
     })
 }
