@@ -31,6 +31,8 @@ pub(crate) struct Live {
     /// The status line has left, or leaves with the next bytes: from now on a refusal ends the stream.
     committed: bool,
     progress: Progress,
+    /// So many reads in a row passed without being held, and have not been counted among what is.
+    passed: u8,
     /// A hook has ended it, and that has been counted.
     blocked: bool,
     _ends_hooks: DropGuard,
@@ -67,6 +69,9 @@ pub(crate) struct Stream {
 /// How long the upstream may linger.
 const LINGER: Duration = Duration::from_millis(10);
 
+/// After so many reads that pass it is counted what they have left behind, which is little.
+const BETWEEN_COUNTS: u8 = 32;
+
 impl Live {
     pub(crate) fn new(stream: Stream, ends_hooks: DropGuard) -> Self {
         Self {
@@ -74,6 +79,7 @@ impl Live {
             next: None,
             committed: false,
             progress: Progress::Waits,
+            passed: 0,
             blocked: false,
             _open: stream.shared.metrics.open_stream(),
             _ends_hooks: ends_hooks,
@@ -150,7 +156,12 @@ impl Live {
             return Poll::Ready(Ok(()));
         };
         self.next = gate.take();
-        self.heed(gone_on)?;
+        if gone_on.is_ok() && self.next.is_some() && gate.is_idle() && self.passed < BETWEEN_COUNTS {
+            self.passed += 1;
+        } else {
+            self.passed = 0;
+            self.heed(gone_on)?;
+        }
         if self.next.is_some() && matches!(self.progress, Progress::Waits) {
             self.progress = Progress::Begins;
             self.committed = true;
