@@ -34,11 +34,15 @@ const CONTENT: &str = r#""content":""#;
 fn token(number: usize) -> &'static str {
     use std::sync::LazyLock;
     static TOKENS: LazyLock<Vec<&str>> = LazyLock::new(|| {
-        let words = TEXT.split_inclusive(' ').flat_map(|word| match word.split_at_checked(LONGEST) {
-            Some((begin, rest)) if !rest.trim().is_empty() => vec![begin, rest],
+        let begins =
+            std::iter::once(0).chain(TEXT.match_indices(' ').map(|(at, _)| at).filter(|at| at + 1 < TEXT.len()));
+        let ends = begins.clone().skip(1).chain([TEXT.len()]);
+        let words = begins.zip(ends).filter_map(|(begin, end)| TEXT.get(begin..end));
+        let tokens = words.flat_map(|word| match word.split_at_checked(LONGEST) {
+            Some((begin, rest)) if !rest.is_empty() => vec![begin, rest],
             _ => vec![word],
         });
-        words.collect()
+        tokens.collect()
     });
     TOKENS.get(number % TOKENS.len()).copied().unwrap_or_default()
 }
