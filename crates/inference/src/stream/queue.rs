@@ -52,6 +52,13 @@ impl Queue {
         *self = Self { came: self.came, ..Self::default() };
     }
 
+    /// Gives its room back, where nothing is held and what comes now is held elsewhere.
+    pub(super) fn release(&mut self) {
+        if self.is_empty() && self.frames.capacity() > 0 {
+            self.clear();
+        }
+    }
+
     /// Something was decided that concerns frames of a lane.
     pub(super) fn look_at(&mut self, lane: Lane) {
         match lane {

@@ -11,7 +11,7 @@ use super::chat::DONE;
 use super::format::{self, Format};
 use super::frame::{Data, Event, Frame, Lane, Part};
 use super::leave::Leaving;
-use super::lines::{Fields, Framing, Raw, Splitter};
+use super::lines::{FRAME_LIMIT, Fields, Framing, Raw, Splitter};
 use super::mend::Mender;
 use super::queue::Queue;
 use super::said::{Said, Span};
@@ -141,6 +141,7 @@ impl Relay {
         }
         if let Some(run) = &mut self.run
             && self.splitter.is_empty()
+            && bytes.len() <= FRAME_LIMIT
             && let Some(text) = run.text_of_event(&bytes)
         {
             let range = run.say(text, &mut self.said);
@@ -201,6 +202,7 @@ impl Relay {
 
     fn read(&mut self, raw: (Raw, Fields)) -> Result<(), Fault> {
         self.weave();
+        self.run = None;
         if !self.lenient {
             return self.read_frame(raw);
         }
@@ -476,6 +478,7 @@ impl Relay {
             self.spoke = true;
             came(&mut self.out, raw);
         }
+        self.held.release();
         if self.said.has_long() {
             self.forget();
         }
