@@ -131,6 +131,8 @@ pub(crate) fn run(mut view: View, inbox: &Arc<Inbox>, outside: &mut dyn Outside)
     let began = Instant::now();
     let mut drawn: Option<Instant> = None;
     let mut is_changed = true;
+    // The signal that ended a stop of our own is still to come, and has been heeded.
+    let mut went_on = false;
     loop {
         let frame = drawn.map(|drawn| drawn.checked_add(FRAME).unwrap_or(drawn));
         let deadline = if is_changed {
@@ -150,6 +152,7 @@ pub(crate) fn run(mut view: View, inbox: &Arc<Inbox>, outside: &mut dyn Outside)
                     Vec::new()
                 }
                 Happening::Signal(Signal::Stop) => vec![Effect::Suspend],
+                Happening::Signal(Signal::Continue) if std::mem::take(&mut went_on) => Vec::new(),
                 Happening::Signal(Signal::Continue) => vec![Effect::Redraw],
                 happening => view.fold(happening, began.elapsed()),
             };
@@ -160,7 +163,7 @@ pub(crate) fn run(mut view: View, inbox: &Arc<Inbox>, outside: &mut dyn Outside)
                     Effect::Remember(text) => outside.remember(&text),
                     Effect::Files => outside.files(),
                     Effect::Redraw => screen.take_again()?,
-                    Effect::Suspend => suspend(&mut screen)?,
+                    Effect::Suspend => went_on |= suspend(&mut screen)?,
                     Effect::Quit => return Ok(End::Quit),
                 }
             }
@@ -178,12 +181,13 @@ pub(crate) fn run(mut view: View, inbox: &Arc<Inbox>, outside: &mut dyn Outside)
     }
 }
 
-/// Stops the process until somebody continues it. The first of a session has nobody who would.
-fn suspend(screen: &mut Screen) -> io::Result<()> {
+/// Stops the process until somebody continues it, and says whether it did. The first of a session has nobody who would.
+fn suspend(screen: &mut Screen) -> io::Result<bool> {
     if getsid(None).is_ok_and(|first| first == getpid()) {
-        return Ok(());
+        return Ok(false);
     }
     give_back();
     kill_current_process_group(Posix::STOP)?;
-    screen.take_again()
+    screen.take_again()?;
+    Ok(true)
 }
