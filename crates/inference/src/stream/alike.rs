@@ -256,6 +256,16 @@ mod tests {
     }
 
     #[test]
+    fn a_read_that_is_like_the_last_frame_is_a_step_of_its_own() {
+        let mut relay = Relay::new(Route::ChatCompletions);
+        for (text, said) in [("a", "a"), ("b", "ab"), ("c", "abc")] {
+            relay.put(format!("data: {}\n\n", SHAPES[0].replace("TEXT", text)).into());
+            assert_eq!((relay.advance().unwrap(), &*relay.tracks()[0].text), (true, said));
+            assert!(!relay.advance().unwrap(), "{said}");
+        }
+    }
+
+    #[test]
     fn a_frame_is_like_another_whose_text_alone_is_other_plain_text() {
         let first = SHAPES[0].replace("TEXT", "a");
         for (next, alike) in [

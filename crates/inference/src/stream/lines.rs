@@ -118,14 +118,15 @@ impl Splitter {
         }
     }
 
-    /// Whether every byte so far belongs to a frame that was taken.
-    pub(super) fn is_empty(&self) -> bool {
-        self.rest.is_empty() && self.ahead() == 0
+    /// The last read, where nothing has been taken of it and nothing comes before it.
+    pub(super) fn whole_read(&self) -> Option<&[u8]> {
+        let is_whole = self.start == 0 && self.rest.is_empty() && self.read.len() <= self.limit;
+        is_whole.then_some(&*self.read)
     }
 
-    /// A read that is one frame, where nothing came before it that was not taken.
-    pub(super) fn whole(&mut self, read: Bytes) -> Raw {
-        self.number += 1;
+    /// That read, as one frame.
+    pub(super) fn take_read(&mut self) -> Raw {
+        let read = std::mem::take(&mut self.read);
         let range = 0..read.len();
         Raw { read, number: self.number, range }
     }

@@ -11,7 +11,7 @@ use super::chat::DONE;
 use super::format::{self, Format};
 use super::frame::{Data, Event, Frame, Lane, Part};
 use super::leave::Leaving;
-use super::lines::{FRAME_LIMIT, Fields, Framing, Raw, Splitter};
+use super::lines::{Fields, Framing, Raw, Splitter};
 use super::mend::Mender;
 use super::queue::Queue;
 use super::said::{Said, Span};
@@ -136,17 +136,7 @@ impl Relay {
 
     /// [`Relay::push`] in steps: takes bytes whose frames [`Relay::advance`] reads.
     pub fn put(&mut self, bytes: Bytes) {
-        if self.closed || self.said.over || bytes.is_empty() {
-            return;
-        }
-        if let Some(run) = &mut self.run
-            && self.splitter.is_empty()
-            && bytes.len() <= FRAME_LIMIT
-            && let Some(text) = run.text_of_event(&bytes)
-        {
-            let range = run.say(text, &mut self.said);
-            run.hold(self.splitter.whole(bytes), range);
-        } else {
+        if !self.closed && !self.said.over && !bytes.is_empty() {
             self.splitter.push(bytes);
         }
     }
@@ -159,6 +149,13 @@ impl Relay {
     pub fn advance(&mut self) -> Result<bool, Fault> {
         if self.closed || self.said.over {
             return Ok(false);
+        }
+        if let Some(run) = &mut self.run
+            && let Some(text) = self.splitter.whole_read().and_then(|read| run.text_of_event(read))
+        {
+            let range = run.say(text, &mut self.said);
+            run.hold(self.splitter.take_read(), range);
+            return Ok(true);
         }
         let Some(came) = self.splitter.next()? else { return Ok(false) };
         let other = match &mut self.run {
