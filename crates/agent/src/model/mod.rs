@@ -58,6 +58,7 @@ pub struct Model {
     /// The agent that asks, for answers of a [`Replay`] that are meant for one.
     pub agent: Option<Arc<str>>,
     window: Arc<Window>,
+    written: write::Written,
 }
 
 impl Model {
@@ -73,6 +74,7 @@ impl Model {
             patience: Patience::default(),
             agent: None,
             window: Arc::default(),
+            written: write::Written::default(),
         }
     }
 
@@ -142,7 +144,9 @@ impl Model {
 /// One question to a model.
 #[derive(Clone, Copy)]
 pub struct Ask<'a> {
-    /// The conversation, system messages included.
+    /// What the model is told before the conversation.
+    pub system: Option<&'a str>,
+    /// The conversation. System messages with which it begins follow [`system`](Self::system).
     pub messages: &'a [Message],
     /// What it may call.
     pub tools: &'a [Arc<ToolSpec>],

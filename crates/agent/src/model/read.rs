@@ -192,14 +192,17 @@ impl Reader {
 
 /// The calls that a client is to make, by the names of its tools, each with an identity that no other has.
 fn called(calls: Vec<ToolCall>, ask: &Ask<'_>) -> Vec<ToolCall> {
-    let before = ask.messages.iter().flat_map(|message| message.tool_calls.iter().flatten());
-    let mut taken: HashSet<Arc<str>> = before.filter_map(|call| call.id.clone()).collect();
+    let mut taken = HashSet::new();
+    let is_older = |id: &Arc<str>| {
+        let mut before = ask.messages.iter().flat_map(|message| message.tool_calls.iter().flatten());
+        before.any(|call| call.id.as_ref() == Some(id))
+    };
     // A server's own tools have run already.
     let own = calls.into_iter().filter(|call| !call.extra.contains_key("part"));
     own.map(|mut call| {
         call.function.name = names::from_wire(&call.function.name, ask.tools);
         call.extra.remove("index");
-        let id = call.id.filter(|id| !id.is_empty() && !taken.contains(id));
+        let id = call.id.filter(|id| !id.is_empty() && !taken.contains(id) && !is_older(id));
         let id = id.unwrap_or_else(|| format!("call_{}", uuid::Uuid::new_v4().simple()).into());
         taken.insert(id.clone());
         ToolCall { id: Some(id), ..call }

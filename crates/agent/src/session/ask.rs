@@ -21,9 +21,8 @@ impl Session {
         let mut overflowed = false;
         loop {
             let begun = Instant::now();
-            let messages = self.outgoing(iteration, cancel).await?;
-            let asked = self.asked(&messages, &specs, cancel).await;
-            match asked {
+            let outgoing = self.outgoing(iteration, cancel).await?;
+            match self.asked(&outgoing, &specs, cancel).await {
                 Ok(reply) => return self.answered(reply, begun, cancel).await,
                 Err(ModelError::Overflow(_)) if !overflowed => {
                     overflowed = true;
@@ -35,26 +34,27 @@ impl Session {
     }
 
     /// The conversation as it goes out.
-    async fn outgoing(&self, iteration: u64, cancel: &CancellationToken) -> Result<Arc<[Message]>, End> {
+    async fn outgoing(&self, iteration: u64, cancel: &CancellationToken) -> Result<Outgoing, End> {
         let mut instruction = self.cast.agent.instruction.to_string();
         super::context::add(&mut instruction, &self.setup.standing);
-        let messages: Arc<[Message]> = self.contexts.before(&instruction, self.conversation.messages()).into();
+        let system = Some(self.contexts.system(&instruction)).filter(|system| !system.is_empty());
         let verdict = self
             .raise(Event::BeforeLlmCall, cancel, |input| {
+                let first = system.as_deref().map(|system| Message::new("system", system));
                 input.iteration = Some(iteration);
-                input.messages = Some(messages.clone());
+                input.messages = Some(first.into_iter().chain(self.conversation.messages().iter().cloned()).collect());
                 input.options = self.options();
             })
             .await;
         self.live(cancel)?;
         let verdict = pass(Event::BeforeLlmCall, verdict)?;
-        Ok(verdict.rewritten.messages.unwrap_or(messages))
+        Ok(verdict.rewritten.messages.map_or(Outgoing::Own { system }, Outgoing::Rewritten))
     }
 
     /// One question. What was said before it failed stays said.
     async fn asked(
         &mut self,
-        messages: &[Message],
+        outgoing: &Outgoing,
         tools: &[Arc<ToolSpec>],
         cancel: &CancellationToken,
     ) -> Result<Reply, ModelError> {
@@ -65,8 +65,12 @@ impl Session {
             withholds: self.withholds(),
             said: Mutex::default(),
         };
-        let ask =
-            Ask { messages, tools, guard: self.cast.guard.as_ref(), session_id: &self.id, says: &telling, cancel };
+        let (system, messages) = match outgoing {
+            Outgoing::Own { system } => (system.as_deref(), self.conversation.messages()),
+            Outgoing::Rewritten(messages) => (None, &**messages),
+        };
+        let guard = self.cast.guard.as_ref();
+        let ask = Ask { system, messages, tools, guard, session_id: &self.id, says: &telling, cancel };
         let asked = Box::pin(self.cast.agent.model.ask(&ask)).await;
         let said = telling.said.into_inner().unwrap_or_else(PoisonError::into_inner);
         if let Some(error) = said.lost {
@@ -81,12 +85,12 @@ impl Session {
     /// Takes an answer into the conversation, once hooks have heard of it.
     async fn answered(&mut self, reply: Reply, begun: Instant, cancel: &CancellationToken) -> Result<Message, End> {
         let Reply { message, usage, input_tokens, output_tokens, cost, note, .. } = reply;
-        let (said, text) = (self.last_said(), message.content.clone());
+        let text = message.content.clone();
         let shown = usage.unwrap_or_else(|| json!({"input_tokens": input_tokens, "output_tokens": output_tokens}));
         let verdict = self
             .raise(Event::AfterLlmCall, cancel, |input| {
                 input.stop_response = Some(text.clone().unwrap_or_default());
-                input.last_user_message = said;
+                input.last_user_message = self.last_said();
                 input.usage = (input_tokens.is_some() || output_tokens.is_some()).then_some(shown);
                 input.cost = cost;
                 input.options = self.options();
@@ -132,6 +136,14 @@ impl Session {
             context_limit: self.cast.agent.model.window(),
         });
     }
+}
+
+/// What the model is asked.
+enum Outgoing {
+    /// The conversation as it stands, behind what the model is told before it.
+    Own { system: Option<String> },
+    /// What hooks put in the place of all of it.
+    Rewritten(Arc<[Message]>),
 }
 
 pub(super) fn ended(error: ModelError) -> End {

@@ -166,12 +166,19 @@ impl Session {
         let mut instruction = INSTRUCTION.to_owned();
         add(&mut instruction, extra);
         let model = &self.cast.agent.summariser;
-        let question = [Message::new("system", &instruction), Message::new("user", &transcript(gone, model.window()))];
+        let question = [Message::new("user", &transcript(gone, model.window()))];
         let model_id = Some(model.id().clone());
         let about = Input { model_id, provider: Some(model.provider().into()), ..self.about() };
         let guard = super::cast::guard(&self.cast.executor, &self.setup, about);
-        let ask =
-            Ask { messages: &question, tools: &[], guard: guard.as_ref(), session_id: &self.id, says: &Silent, cancel };
+        let ask = Ask {
+            system: Some(&instruction),
+            messages: &question,
+            tools: &[],
+            guard: guard.as_ref(),
+            session_id: &self.id,
+            says: &Silent,
+            cancel,
+        };
         let reply = Box::pin(model.ask(&ask)).await.map_err(super::ask::ended)?;
         let (input_tokens, output_tokens) = (reply.input_tokens.unwrap_or(0), reply.output_tokens.unwrap_or(0));
         self.keep(vec![Entry::Spent { input_tokens, output_tokens, cost: reply.cost }]).await?;

@@ -1,6 +1,6 @@
 //! What hooks want the model to know, each for as long as it holds.
 
-use gatehook_engine::events::{Message, Verdict};
+use gatehook_engine::events::Verdict;
 
 /// Texts for the model beside the conversation.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -32,14 +32,13 @@ pub(super) fn add(to: &mut String, text: &str) {
 }
 
 impl Contexts {
-    /// The conversation as it goes out: what the model is told before it stands in one message, because several servers
-    /// take a system message only as the first. What changes least comes first.
-    pub(super) fn before(&self, instruction: &str, messages: &[Message]) -> Vec<Message> {
+    /// What the model is told before the conversation, as one text, because several servers take a system message only as
+    /// the first. What changes least comes first.
+    pub(super) fn system(&self, instruction: &str) -> String {
         let mut system = String::new();
         for text in [instruction, &self.session, &self.run, &self.turn] {
             add(&mut system, text);
         }
-        let first = (!system.is_empty()).then(|| Message::new("system", &system));
-        first.into_iter().chain(messages.iter().cloned()).collect()
+        system
     }
 }

@@ -60,12 +60,12 @@ impl Session {
 
     /// The model is done: hooks may want it to go on, and the user may have said more.
     async fn stop(&mut self, progress: &mut Progress, cancel: &CancellationToken) -> Result<Next, End> {
-        let (said, text, messages) = (self.last_said(), progress.text.clone(), self.last_messages());
+        let text = progress.text.clone();
         let verdict = self
             .raise(Event::Stop, cancel, |input| {
                 input.stop_response = Some(text);
-                input.last_user_message = said;
-                input.messages = Some(messages);
+                input.last_user_message = self.last_said();
+                input.messages = Some(self.last_messages());
             })
             .await;
         self.live(cancel)?;

@@ -25,7 +25,9 @@ impl Says for Pieces {
 
 async fn asked_with(model: &Model, text: &str, says: &dyn Says) -> Result<Reply, ModelError> {
     let (messages, session, cancel) = ([Message::new("user", text)], "s".into(), CancellationToken::new());
-    model.ask(&Ask { messages: &messages, tools: &[], guard: None, session_id: &session, says, cancel: &cancel }).await
+    let ask =
+        Ask { system: None, messages: &messages, tools: &[], guard: None, session_id: &session, says, cancel: &cancel };
+    model.ask(&ask).await
 }
 
 async fn asked(model: &Model, text: &str) -> Result<Reply, ModelError> {

@@ -1,6 +1,7 @@
 //! What servers are asked.
 
 use gatehook_engine::events::Image;
+use proptest::prelude::*;
 use serde_json::json;
 
 use super::world::*;
@@ -217,5 +218,29 @@ fn options_stand_beside_what_is_asked_and_replace_nothing_of_it() {
         assert_eq!((&asked["stream"], asked["messages"].as_array().map(Vec::len)), (&json!(true), Some(1)), "{text}");
         assert_eq!(text.matches("\"stream\"").count() + text.matches(":9").count(), 2, "{text}");
         assert_eq!(text.contains("seed"), format != Format::Anthropic);
+    }
+}
+
+proptest! {
+    #[test]
+    fn a_question_is_the_same_after_any_other(places in prop::collection::vec((0..7usize, 0..6usize), 1..8)) {
+        let extras = [
+            Message::new("user", "And b?"),
+            Message::new("system", "It is late."),
+            message(json!({"role": "tool", "tool_call_id": "c1", "content": "other"})),
+            Message::new("assistant", "\"So.\"\n"),
+        ];
+        for format in [Format::OpenAi, Format::Ollama, Format::Anthropic] {
+            let (asked_before, mut conversation) = (model(format, "p/m"), conversation());
+            for (place, what) in &places {
+                let place = (*place).min(conversation.messages.len());
+                match extras.get(*what) {
+                    Some(extra) => conversation.messages.insert(place, extra.clone()),
+                    None => conversation.messages.truncate(place.max(1)),
+                }
+                let fresh = written(&model(format, "p/m"), &conversation);
+                prop_assert_eq!(written(&asked_before, &conversation), fresh, "{:?}", format);
+            }
+        }
     }
 }

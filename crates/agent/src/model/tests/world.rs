@@ -199,6 +199,7 @@ impl Question {
 
     pub(super) fn as_ask<'a>(&'a self, session: &'a Arc<str>) -> Ask<'a> {
         Ask {
+            system: None,
             messages: &self.messages,
             tools: &self.tools,
             guard: self.guard.as_ref(),

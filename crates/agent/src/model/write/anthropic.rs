@@ -4,8 +4,10 @@ use std::borrow::Cow;
 
 use gatehook_engine::events::{Message, ToolCall};
 use serde::Serialize;
+use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
+use super::written::Piece;
 use super::{BACK, Chat, Picture, arguments_object, is_system, parameters, pictures};
 use crate::model::names::on_wire;
 use crate::model::window::most_tokens;
@@ -27,7 +29,18 @@ struct Question<'a> {
 #[derive(Serialize)]
 struct Turn<'a> {
     role: &'static str,
-    content: Vec<Marked<'a>>,
+    content: Vec<Content<'a>>,
+}
+
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Content<'a> {
+    /// What a tool gave.
+    Result(&'a RawValue),
+    Written(&'a RawValue),
+    New(Block<'a>),
+    /// With a mark as that of [`Marked`].
+    Remembered(Map<String, Value>),
 }
 
 /// A block, up to which the server is asked to remember the question.
@@ -80,15 +93,20 @@ struct Tool<'a> {
     input_schema: Cow<'a, Value>,
 }
 
+/// Whoever is not the assistant.
+const USER: &str = "user";
+
 /// The words of a conversation that nobody begins: the server wants a user to.
 const BEGINNING: &str = "(The conversation goes on.)";
 
 pub(super) fn write(chat: &Chat<'_>) -> serde_json::Result<Vec<u8>> {
     let mut system: Vec<Marked<'_>> = chat.system.as_deref().and_then(text).into_iter().map(Marked::from).collect();
-    let mut messages = turns(chat);
+    let pieces =
+        chat.model.written.bring(chat, |_, message, goes_back| blocks(message, goes_back).collect::<Vec<_>>())?;
+    let mut messages = turns(chat, &pieces);
     remember(&mut system);
-    if let Some(last) = messages.last_mut() {
-        remember(&mut last.content);
+    if let Some(turn) = messages.last_mut() {
+        remember_turn(turn)?;
     }
     let tools = chat.ask.tools.iter().map(|spec| Tool {
         name: on_wire(&spec.tool.name),
@@ -113,32 +131,43 @@ impl<'a> From<Block<'a>> for Marked<'a> {
 }
 
 /// The next question begins as this one does: what is remembered costs a tenth.
-fn remember(blocks: &mut [Marked<'_>]) {
-    if let Some(last) = blocks.last_mut().filter(|last| !matches!(last.block, Block::Back(_))) {
+fn remember(system: &mut [Marked<'_>]) {
+    if let Some(last) = system.last_mut() {
         last.cache_control = Some(Remember {});
     }
 }
 
+/// The same of the conversation. What an assistant said may be a block that cannot be marked.
+fn remember_turn(turn: &mut Turn<'_>) -> serde_json::Result<()> {
+    if let Some(last) = turn.content.last_mut().filter(|_| turn.role == USER)
+        && let Content::Result(block) | Content::Written(block) = last
+    {
+        let mut block: Map<String, Value> = serde_json::from_str(block.get())?;
+        block.insert("cache_control".to_owned(), serde_json::to_value(Remember {})?);
+        *last = Content::Remembered(block);
+    }
+    Ok(())
+}
+
 /// Messages in a row of one side are one turn; the results of tools stand first in it.
-fn turns<'a>(chat: &'a Chat<'_>) -> Vec<Turn<'a>> {
+fn turns<'a>(chat: &Chat<'_>, pieces: &'a [Piece]) -> Vec<Turn<'a>> {
     let mut turns: Vec<Turn<'a>> = Vec::new();
-    for (message, goes_back) in chat.each() {
-        let role = if &*message.role == "assistant" { "assistant" } else { "user" };
-        let mut blocks = blocks(message, goes_back).map(Marked::from).peekable();
-        if blocks.peek().is_none() {
-            continue;
-        }
+    for (message, piece) in chat.messages.iter().zip(pieces) {
+        let role = if &*message.role == "assistant" { "assistant" } else { USER };
+        let written = if &*message.role == "tool" { Content::Result } else { Content::Written };
+        let blocks = piece.json.iter().map(|json| written(json));
         match turns.last_mut().filter(|turn| turn.role == role) {
+            _ if piece.json.is_empty() => {}
             Some(turn) => turn.content.extend(blocks),
             None => turns.push(Turn { role, content: blocks.collect() }),
         }
     }
-    if turns.first().is_none_or(|turn| turn.role != "user") {
-        let first = Block::Text { text: BEGINNING.into() };
-        turns.insert(0, Turn { role: "user", content: vec![first.into()] });
+    if turns.first().is_none_or(|turn| turn.role != USER) {
+        let first = Content::New(Block::Text { text: BEGINNING.into() });
+        turns.insert(0, Turn { role: USER, content: vec![first] });
     }
-    for turn in turns.iter_mut().filter(|turn| turn.role == "user") {
-        turn.content.sort_by_key(|marked| !matches!(marked.block, Block::ToolResult { .. }));
+    for turn in turns.iter_mut().filter(|turn| turn.role == USER) {
+        turn.content.sort_by_key(|content| !matches!(content, Content::Result(_)));
     }
     turns
 }

@@ -1,12 +1,14 @@
 //! A conversation as a request: what each format makes of messages, tools and images.
 //!
 //! - `openai`, `ollama`, `anthropic`: a format each.
+//! - `written`: what was written for the last question.
 //! - What an answer's server wants back with it stands in the message's `extra` under [`BACK`], and goes to that model
 //!   alone, as long as the same round of tool calls lasts.
 
 mod anthropic;
 mod ollama;
 mod openai;
+mod written;
 
 use std::borrow::Cow;
 
@@ -17,6 +19,8 @@ use serde::de::IgnoredAny;
 use serde_json::{Map, Value};
 
 use super::{Ask, Format, Model, ModelError};
+
+pub(super) use written::Written;
 
 /// Where a message keeps what its model's server wants back: `{"model": "…", "thinking": [block, …]}`, the blocks as
 /// Anthropic writes them.
@@ -39,7 +43,7 @@ pub(super) fn question(model: &Model, ask: &Ask<'_>) -> Result<Bytes, ModelError
 struct Chat<'a> {
     model: &'a Model,
     ask: &'a Ask<'a>,
-    /// The system messages with which the conversation begins, as one.
+    /// What the model is told before the conversation, and the system messages with which it begins, as one.
     system: Option<Cow<'a, str>>,
     /// The others.
     messages: &'a [Message],
@@ -64,7 +68,8 @@ impl<'a> Chat<'a> {
     fn new(model: &'a Model, ask: &'a Ask<'a>) -> Self {
         let begins = ask.messages.iter().position(|message| !is_system(message)).unwrap_or(ask.messages.len());
         let (system, messages) = ask.messages.split_at(begins);
-        let system: Vec<&str> = system.iter().filter_map(|message| message.content.as_deref()).collect();
+        let system: Vec<&str> =
+            ask.system.into_iter().chain(system.iter().filter_map(|message| message.content.as_deref())).collect();
         let system = match system.as_slice() {
             [] => None,
             [one] => Some(Cow::Borrowed(*one)),

@@ -1,10 +1,10 @@
 //! `/api/chat` (<https://docs.ollama.com/api/chat>).
 
 use std::borrow::Cow;
-use std::collections::HashMap;
 
 use gatehook_engine::events::{Message, ToolCall};
 use serde::Serialize;
+use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
 use super::{Chat, Offered, Picture, arguments_object, functions, pictures};
@@ -13,7 +13,7 @@ use crate::model::names::on_wire;
 #[derive(Serialize)]
 struct Question<'a> {
     model: &'a str,
-    messages: Vec<Said<'a>>,
+    messages: Vec<Line<'a>>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     tools: Vec<Offered<'a>>,
     stream: bool,
@@ -24,6 +24,13 @@ struct Question<'a> {
     options: Map<String, Value>,
     #[serde(flatten)]
     top: Map<String, Value>,
+}
+
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Line<'a> {
+    Written(&'a RawValue),
+    New(Said<'a>),
 }
 
 #[derive(Serialize)]
@@ -67,15 +74,14 @@ pub(super) fn write(chat: &Chat<'_>) -> serde_json::Result<Vec<u8>> {
     for (key, value) in window.into_iter().chain(most) {
         options.entry(key).or_insert(value);
     }
-    let mut messages = Vec::with_capacity(chat.messages.len() + 1);
-    messages.extend(chat.system.as_deref().map(|content| Said { content, ..plain("system") }));
-    let mut names: HashMap<&str, &str> = HashMap::new();
-    for (message, goes_back) in chat.each() {
-        for call in message.tool_calls.iter().flatten() {
-            names.extend(call.id.as_deref().map(|id| (id, &*call.function.name)));
-        }
-        messages.push(said(message, goes_back, &names));
-    }
+    let written = |place: usize, message, goes_back| {
+        let before = chat.messages.get(..place).unwrap_or_default();
+        vec![said(message, goes_back, before)]
+    };
+    let pieces = chat.model.written.bring(chat, written)?;
+    let system = chat.system.as_deref().map(|content| Line::New(Said { content, ..plain("system") }));
+    let others = pieces.iter().flat_map(|piece| &piece.json).map(|json| Line::Written(json));
+    let messages = system.into_iter().chain(others).collect();
     let tools = functions(chat.ask);
     let model = chat.model.name();
     serde_json::to_vec(&Question { model, messages, tools, stream: true, truncate: false, shift: false, options, top })
@@ -93,9 +99,9 @@ fn plain(role: &str) -> Said<'_> {
     }
 }
 
-fn said<'a>(message: &'a Message, goes_back: bool, names: &HashMap<&str, &'a str>) -> Said<'a> {
+fn said<'a>(message: &'a Message, goes_back: bool, before: &'a [Message]) -> Said<'a> {
     let answers = message.tool_call_id.as_deref().filter(|_| &*message.role == "tool");
-    let tool = answers.and_then(|id| names.get(id).copied().or(message.name.as_deref()));
+    let tool = answers.and_then(|id| called_by(id, before).or(message.name.as_deref()));
     let data = |picture| match picture {
         Picture::Data(_, base64) => Some(base64),
         Picture::Address(_) => None,
@@ -109,6 +115,12 @@ fn said<'a>(message: &'a Message, goes_back: bool, names: &HashMap<&str, &'a str
         tool_call_id: answers,
         ..plain(&message.role)
     }
+}
+
+/// The tool of the call that bears this identity.
+fn called_by<'a>(id: &str, before: &'a [Message]) -> Option<&'a str> {
+    let mut calls = before.iter().rev().flat_map(|message| message.tool_calls.iter().flatten().rev());
+    calls.find(|call| call.id.as_deref() == Some(id)).map(|call| &*call.function.name)
 }
 
 fn called(call: &ToolCall) -> Called<'_> {

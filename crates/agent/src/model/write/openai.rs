@@ -4,8 +4,10 @@ use std::borrow::Cow;
 
 use gatehook_engine::events::{Message, ToolCall};
 use serde::Serialize;
+use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
+use super::written::Piece;
 use super::{Chat, Offered, Picture, arguments, functions, pictures};
 use crate::model::names::on_wire;
 
@@ -15,7 +17,7 @@ const OPENAI: &str = "openai";
 #[derive(Serialize)]
 struct Question<'a> {
     model: &'a str,
-    messages: Vec<Said<'a>>,
+    messages: Vec<Line<'a>>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     tools: Vec<Offered<'a>>,
     stream: bool,
@@ -31,6 +33,13 @@ struct Question<'a> {
 #[derive(Serialize)]
 struct StreamOptions {
     include_usage: bool,
+}
+
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Line<'a> {
+    Written(&'a RawValue),
+    New(Said<'a>),
 }
 
 #[derive(Serialize)]
@@ -85,9 +94,13 @@ struct Function<'a> {
 
 pub(super) fn write(chat: &Chat<'_>) -> serde_json::Result<Vec<u8>> {
     let is_openai = chat.model.provider() == OPENAI;
+    let pieces = chat.model.written.bring(chat, |_, message, goes_back| {
+        let thinks = goes_back && !is_openai;
+        vec![said(message, thinks, goes_back)]
+    })?;
     serde_json::to_vec(&Question {
         model: chat.model.name(),
-        messages: messages(chat, is_openai),
+        messages: messages(chat, &pieces),
         tools: functions(chat.ask),
         stream: true,
         stream_options: StreamOptions { include_usage: true },
@@ -97,20 +110,18 @@ pub(super) fn write(chat: &Chat<'_>) -> serde_json::Result<Vec<u8>> {
     })
 }
 
-fn messages<'a>(chat: &'a Chat<'_>, is_openai: bool) -> Vec<Said<'a>> {
-    let mut messages = Vec::with_capacity(chat.messages.len() + 1);
-    messages.extend(chat.system.as_deref().map(|text| plain("system", Some(Content::Text(text)))));
+fn messages<'a>(chat: &'a Chat<'_>, pieces: &'a [Piece]) -> Vec<Line<'a>> {
+    let mut messages = Vec::with_capacity(pieces.len() + 1);
+    messages.extend(chat.system.as_deref().map(|text| Line::New(plain("system", Some(Content::Text(text))))));
     // A tool can only answer in words: its images follow when all tools of a round have answered.
     let mut images = Vec::new();
-    for (message, goes_back) in chat.each() {
-        let is_tool = &*message.role == "tool";
-        if !is_tool {
+    for (message, piece) in chat.messages.iter().zip(pieces) {
+        if &*message.role == "tool" {
+            images.extend(pictures(message).map(image));
+        } else {
             messages.extend(shown(&mut images));
         }
-        if is_tool {
-            images.extend(pictures(message).map(image));
-        }
-        messages.push(said(message, goes_back && !is_openai, goes_back));
+        messages.extend(piece.json.iter().map(|json| Line::Written(json)));
     }
     messages.extend(shown(&mut images));
     messages
@@ -121,13 +132,13 @@ fn plain<'a>(role: &'a str, content: Option<Content<'a>>) -> Said<'a> {
 }
 
 /// The images of tools, as the user would show them.
-fn shown<'a>(images: &mut Vec<Part<'a>>) -> Option<Said<'a>> {
+fn shown<'a>(images: &mut Vec<Part<'a>>) -> Option<Line<'a>> {
     if images.is_empty() {
         return None;
     }
     let mut parts = vec![Part::Text { text: "The images that the tools gave:" }];
     parts.append(images);
-    Some(plain("user", Some(Content::Parts(parts))))
+    Some(Line::New(plain("user", Some(Content::Parts(parts)))))
 }
 
 fn said(message: &Message, thinks: bool, goes_back: bool) -> Said<'_> {
