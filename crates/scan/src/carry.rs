@@ -131,11 +131,20 @@ impl Carry {
     }
 
     /// Begins patterns where their literals stand, as `find` does, and steps all on. From `before` on the text is new.
+    ///
+    /// A few words bring nothing: what they need is in one place, and all else is called.
     fn begin(&mut self, before: usize) {
-        self.tokens();
-        self.anchors(before);
+        let from = self.seen.saturating_sub(LITERAL).max(self.run);
+        if self.end() - from >= MIN_RUN {
+            self.tokens(from);
+        }
+        if self.end() - before >= LITERAL || PREFILTER.ends_anchor(self.text.as_bytes(), before - self.base) {
+            self.anchors(before);
+        }
         let view = View { text: self.text.as_bytes(), base: self.base, ended: false };
-        self.attempts.advance(view);
+        if !self.attempts.is_idle() {
+            self.attempts.advance(view);
+        }
         if let Some(at) = view.from(before).iter().rposition(|&byte| !is_token(byte)) {
             self.run = before + at + 1;
         }
@@ -143,12 +152,9 @@ impl Carry {
     }
 
     /// The rules of the runs that are new or have grown.
-    fn tokens(&mut self) {
+    #[inline(never)]
+    fn tokens(&mut self, from: usize) {
         let view = View { text: self.text.as_bytes(), base: self.base, ended: false };
-        let from = self.seen.saturating_sub(LITERAL).max(self.run);
-        if view.end() - from < MIN_RUN {
-            return;
-        }
         for run in Runs::new(view.from(from)) {
             let start = from + run.start;
             for hit in PREFILTER.prefixes.overlapping(view.from(from).get(run).unwrap_or_default()) {
@@ -168,11 +174,9 @@ impl Carry {
     }
 
     /// The rules of the anchors that the text from `before` on completes.
+    #[inline(never)]
     fn anchors(&mut self, before: usize) {
         let view = View { text: self.text.as_bytes(), base: self.base, ended: false };
-        if view.end() - before < LITERAL && !PREFILTER.ends_anchor(view.text, before - view.base) {
-            return;
-        }
         let from = before.saturating_sub(LITERAL).max(self.base);
         if !PREFILTER.anchors.stand_in(view.from(from)) {
             return;
@@ -188,9 +192,12 @@ impl Carry {
     /// Up to where the text is settled while more may come.
     fn settled(&mut self) -> usize {
         let at = self.begun();
-        if self.attempts.is_idle() && self.found.is_empty() {
-            return at;
-        }
+        if self.attempts.is_idle() && self.found.is_empty() { at } else { self.attempted(at) }
+    }
+
+    /// The same of a text in which patterns have begun.
+    #[inline(never)]
+    fn attempted(&mut self, at: usize) -> usize {
         let mut at = self.attempts.outside(at);
         self.search(at);
         loop {
@@ -211,6 +218,13 @@ impl Carry {
         while self.word < end && !starts_well(view.text, self.word - self.base) {
             self.word += 1;
         }
+        if PREFILTER.may_open(view.text) { self.opened() } else { self.word }
+    }
+
+    /// The same where the text ends as the beginning of an anchor may.
+    #[inline(never)]
+    fn opened(&self) -> usize {
+        let view = self.view();
         // Where the whole run is held, so is what has opened in it.
         let in_run = (self.word > self.run).then_some(&PREFILTER.openings_in_runs);
         let mut begun = self.word;
@@ -231,6 +245,7 @@ impl Carry {
     }
 
     /// All is settled, for nothing follows.
+    #[cold]
     fn finish(&mut self) -> usize {
         let end = self.end();
         self.attempts.end(end);
@@ -253,17 +268,27 @@ impl Carry {
     fn settle(&mut self, upto: usize) -> Settled {
         let upto = self.base + self.text.floor_char_boundary(upto.saturating_sub(self.base));
         self.upto = self.upto.max(upto);
-        let clean = !self.found.iter().any(|found| found.start < self.upto);
-        if !clean {
-            self.found.retain(|found| found.start >= self.upto);
-        }
+        let clean = self.found.is_empty() || self.leave();
         self.attempts.forget(self.upto);
         self.too_long = self.end() - self.upto > HOLD_LIMIT;
         if self.upto - self.base > KEPT_MOST {
-            let away = self.text.floor_char_boundary(self.upto - self.base - KEPT);
-            self.text.drain(..away);
-            self.base += away;
+            self.throw_away();
         }
         Settled { upto: self.upto, clean, too_long: self.too_long }
+    }
+
+    /// What was found and is settled leaves; says whether there is none.
+    #[cold]
+    fn leave(&mut self) -> bool {
+        let found = self.found.len();
+        self.found.retain(|found| found.start >= self.upto);
+        self.found.len() == found
+    }
+
+    #[cold]
+    fn throw_away(&mut self) {
+        let away = self.text.floor_char_boundary(self.upto - self.base - KEPT);
+        self.text.drain(..away);
+        self.base += away;
     }
 }

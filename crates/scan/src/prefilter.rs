@@ -21,11 +21,14 @@ pub(crate) struct Prefilter {
     pub(crate) anchors: Literals,
     /// The same, for few bytes: by their last byte, and whether there are any of it.
     by_end: Openings,
-    ends: [bool; 256],
+    ends: Bytes,
+    ending: Pairs,
     pub(crate) keywords: Literals,
     /// How anchors begin: every proper beginning of one, those of token characters alone apart.
     pub(crate) openings: Openings,
     pub(crate) openings_in_runs: Openings,
+    /// The last two bytes of those of both kinds.
+    opening: Pairs,
     patterns: Vec<OnceLock<Option<Regex>>>,
     automata: Vec<OnceLock<Option<NFA>>>,
 }
@@ -58,6 +61,58 @@ pub(crate) struct Opening {
     pub(crate) rule: &'static Rule,
 }
 
+/// A set of bytes.
+struct Bytes([u64; 4]);
+
+impl Bytes {
+    fn of(all: impl Iterator<Item = u8>) -> Self {
+        let mut words = [0; 4];
+        for byte in all {
+            words.iter_mut().skip(usize::from(byte >> 6)).take(1).for_each(|word| *word |= 1 << (byte & 63));
+        }
+        Self(words)
+    }
+
+    fn has(&self, byte: u8) -> bool {
+        self.0.get(usize::from(byte >> 6)).is_some_and(|word| word & (1 << (byte & 63)) != 0)
+    }
+}
+
+/// Pairs of bytes. Looked up before anything else is: most ends of texts need no more memory than one of its words.
+struct Pairs(Vec<u64>);
+
+impl Pairs {
+    /// The last two bytes of each of these; before a single one anything may stand.
+    fn ends(all: impl Iterator<Item = &'static [u8]>) -> Self {
+        let mut pairs = Self(vec![0; 1 << 10]);
+        for end in all {
+            match *end {
+                [.., before, last] => pairs.add(before, last),
+                [last] => (0..=u8::MAX).for_each(|before| pairs.add(before, last)),
+                [] => {}
+            }
+        }
+        pairs
+    }
+
+    /// Those of one last byte stand apart, those of letters before it together.
+    fn place(before: u8, last: u8) -> (usize, u64) {
+        (usize::from(last) << 2 | usize::from(before >> 6), 1 << (before & 63))
+    }
+
+    fn add(&mut self, before: u8, last: u8) {
+        let (place, bit) = Self::place(before, last);
+        self.0.iter_mut().skip(place).take(1).for_each(|word| *word |= bit);
+    }
+
+    /// Whether `text` may end as one of them.
+    fn may_end(&self, text: &[u8]) -> bool {
+        let [.., before, last] = *text else { return true };
+        let (place, bit) = Self::place(before, last);
+        self.0.get(place).is_none_or(|word| word & bit != 0)
+    }
+}
+
 impl Prefilter {
     fn new() -> Self {
         let (openings_in_runs, openings): (Vec<_>, Vec<_>) =
@@ -66,10 +121,12 @@ impl Prefilter {
             prefixes: Literals::new(Place::Run),
             anchors: Literals::new(Place::Text),
             by_end: Openings::new(anchors().map(|(rule, bytes)| Opening { bytes, rule }).collect()),
-            ends: ends(),
+            ends: Bytes::of(anchors().filter_map(|(_, anchor)| anchor.last().copied())),
+            ending: Pairs::ends(anchors().map(|(_, anchor)| anchor)),
             keywords: Literals::new(Place::Name),
             openings: Openings::new(openings),
             openings_in_runs: Openings::new(openings_in_runs),
+            opening: Pairs::ends(self::openings().map(|opening| opening.bytes)),
             patterns: rules().map(|_| OnceLock::new()).collect(),
             automata: rules().map(|_| OnceLock::new()).collect(),
         }
@@ -77,9 +134,14 @@ impl Prefilter {
 
     /// Whether an anchor ends in `text` behind `before`, which is asked of a few bytes.
     pub(crate) fn ends_anchor(&self, text: &[u8], before: usize) -> bool {
-        let ends = |byte: u8| self.ends.get(usize::from(byte)).is_some_and(|ends| *ends);
+        let stands = |text: &[u8]| self.ending.may_end(text) && self.by_end.at_end(text).next().is_some();
         let mut new = text.iter().enumerate().skip(before);
-        new.any(|(at, &byte)| ends(byte) && self.by_end.at_end(text.get(..=at).unwrap_or(text)).next().is_some())
+        new.any(|(at, &byte)| self.ends.has(byte) && stands(text.get(..=at).unwrap_or(text)))
+    }
+
+    /// Whether `text` may end in the beginning of an anchor.
+    pub(crate) fn may_open(&self, text: &[u8]) -> bool {
+        self.opening.may_end(text)
     }
 
     /// The pattern of `rule`, anchored at its beginning. That there is one for every rule is tested, not checked here.
@@ -96,14 +158,6 @@ impl Prefilter {
 fn anchors() -> impl Iterator<Item = (&'static Rule, &'static [u8])> {
     let anchors = rules().filter(|rule| rule.place == Place::Text);
     anchors.flat_map(|rule| rule.literals.iter().map(move |anchor| (rule, anchor.as_bytes())))
-}
-
-/// By byte: whether an anchor ends with it.
-fn ends() -> [bool; 256] {
-    let mut ends = [false; 256];
-    let last = anchors().filter_map(|(_, anchor)| anchor.last());
-    last.for_each(|&last| ends.iter_mut().skip(usize::from(last)).take(1).for_each(|ends| *ends = true));
-    ends
 }
 
 fn openings() -> impl Iterator<Item = Opening> {
@@ -191,4 +245,23 @@ impl Literals {
 fn build(place: Place, literals: &[&str]) -> Result<AhoCorasick, BuildError> {
     let kind = if place == Place::Text { MatchKind::LeftmostFirst } else { MatchKind::Standard };
     AhoCorasick::builder().match_kind(kind).kind(Some(AhoCorasickKind::DFA)).build(literals)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_anchor_and_no_beginning_of_one_is_passed_over_whatever_stands_before_it() {
+        for before in 0..=u8::MAX {
+            for (_, anchor) in anchors() {
+                let text = [&[before], anchor].concat();
+                assert!(PREFILTER.ends_anchor(&text, text.len() - 1), "{anchor:?} behind {before}");
+            }
+            for Opening { bytes, .. } in openings() {
+                assert!(PREFILTER.may_open(&[&[before], bytes].concat()), "{bytes:?} behind {before}");
+            }
+        }
+        assert!(!PREFILTER.may_open(b"the river") && !PREFILTER.ends_anchor(b"the river", 4));
+    }
 }
