@@ -32,7 +32,7 @@ pub use response::{Choice, Response};
 pub use rewrite::{arguments_of, with_arguments};
 pub use route::{Path, Route, TextRoute, Wire};
 pub use stream::{
-    Block, Call, CallId, Completion, Ending, FRAME_LIMIT, Fate, Fault, Framing, Notes, Relay, Seal, Track, TrackId,
-    TrackKind, keep_alive,
+    Block, Call, CallId, Completion, Ending, FRAME_LIMIT, Fate, Fault, Framing, LOOK_BACK, Notes, Relay, Seal, Track,
+    TrackId, TrackKind, keep_alive,
 };
 pub use usage::Tokens;

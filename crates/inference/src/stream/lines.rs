@@ -124,6 +124,11 @@ impl Splitter {
         is_whole.then_some(&*self.read)
     }
 
+    /// All that came has been taken.
+    pub(super) fn is_empty(&self) -> bool {
+        self.rest.is_empty() && self.ahead() == 0
+    }
+
     /// That read, as one frame.
     pub(super) fn take_read(&mut self) -> Raw {
         let read = std::mem::take(&mut self.read);
@@ -284,8 +289,9 @@ pub(super) fn lines(frame: &[u8], mut each: impl FnMut(Range<usize>)) {
 /// What follows the comments that an event begins with; none where their lines end otherwise than with LF.
 pub(super) fn after_comments(mut event: &[u8]) -> Option<&[u8]> {
     while event.first() == Some(&b':') {
-        let end = memchr2(b'\n', b'\r', event).filter(|end| event.get(*end) == Some(&b'\n'))?;
-        event = event.get(end + 1..)?;
+        // Short, where there are any.
+        let end = event.iter().position(|byte| matches!(byte, b'\n' | b'\r'))?;
+        event = event.get(end..)?.strip_prefix(b"\n")?;
     }
     Some(event)
 }

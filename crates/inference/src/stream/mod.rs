@@ -44,6 +44,7 @@ use thiserror::Error;
 pub use completion::Completion;
 pub use lines::{FRAME_LIMIT, Framing};
 pub use relay::Relay;
+pub use said::LOOK_BACK;
 pub(crate) use tokens::spelled;
 
 use crate::error::ReadError;

@@ -1,4 +1,8 @@
 //! The queue of frames between an upstream and a client.
+//!
+//! - `settling`: what leaves, and in what order.
+
+mod settling;
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -6,11 +10,11 @@ use std::ops::Range;
 use bytes::Bytes;
 use serde_json::Value;
 
+use self::settling::Out;
 use super::alike::Run;
 use super::chat::DONE;
 use super::format::{self, Format};
-use super::frame::{Data, Event, Frame, Lane, Part};
-use super::leave::Leaving;
+use super::frame::{Data, Event, Frame, Lane};
 use super::lines::{Fields, Framing, Raw, Splitter};
 use super::mend::Mender;
 use super::queue::Queue;
@@ -57,6 +61,8 @@ pub struct Relay {
     /// Frames like the one that was read last. They came behind all that is held, and leave as they came: where they might
     /// not, or might leave before what is held, they are [woven](Relay::weave) into it.
     run: Option<Run>,
+    /// All that was put last is one of them.
+    alike: bool,
     out: VecDeque<Out>,
     spoke: bool,
     /// The last frame that was taken in has no end of its own.
@@ -68,13 +74,6 @@ pub struct Relay {
     alone: bool,
     /// No choice's end may leave.
     end_held: bool,
-}
-
-/// What may leave.
-#[derive(Debug)]
-enum Out {
-    Came(Raw),
-    Made(Vec<u8>),
 }
 
 impl Relay {
@@ -89,6 +88,7 @@ impl Relay {
             said: Said::default(),
             held: Queue::default(),
             run: None,
+            alike: false,
             out: VecDeque::new(),
             spoke: false,
             torn: false,
@@ -138,6 +138,7 @@ impl Relay {
     pub fn put(&mut self, bytes: Bytes) {
         if !self.closed && !self.said.over && !bytes.is_empty() {
             self.splitter.push(bytes);
+            self.alike = false;
         }
     }
 
@@ -155,8 +156,15 @@ impl Relay {
         {
             let range = run.say(text, &mut self.said);
             run.hold(self.splitter.take_read(), range);
+            self.alike = true;
             return Ok(true);
         }
+        if self.splitter.is_empty() { Ok(false) } else { self.read_next() }
+    }
+
+    /// The same of a frame that is to be looked for.
+    #[inline(never)]
+    fn read_next(&mut self) -> Result<bool, Fault> {
         let Some(came) = self.splitter.next()? else { return Ok(false) };
         let other = match &mut self.run {
             Some(run) => run.take(came, &mut self.said),
@@ -166,6 +174,11 @@ impl Relay {
             self.read(other)?;
         }
         Ok(true)
+    }
+
+    /// The track that went on with what was put last, if that has done nothing else.
+    pub fn grown(&self) -> Option<TrackId> {
+        self.run.as_ref().filter(|_| self.alike).map(Run::track)
     }
 
     /// Bytes that were put last and have not been looked at.
@@ -384,11 +397,11 @@ impl Relay {
 
     /// What may leave now, in order; as few pieces as there are without a copy. None: nothing may leave.
     pub fn take(&mut self) -> Option<Bytes> {
+        if self.out.is_empty() && self.held.is_empty() && !self.said.changed && !self.closed {
+            return self.take_of_run();
+        }
         self.settle();
-        self.out.pop_front().map(|out| match out {
-            Out::Came(raw) => raw.into_bytes(),
-            Out::Made(bytes) => bytes.into(),
-        })
+        self.next_out()
     }
 
     /// Bytes of frames and texts that are kept.
@@ -432,145 +445,5 @@ impl Relay {
         self.closed = true;
         self.held.clear();
         bytes.into()
-    }
-
-    /// What was decided about a text may free frames.
-    fn look_at(&mut self, track: TrackId) {
-        if let Some(track) = self.said.tracks.get(track.0) {
-            self.held.look_at(Lane::Track(track.choice, track.kind));
-        }
-    }
-
-    /// Lets go what is decided.
-    fn settle(&mut self) {
-        if self.closed {
-            return;
-        }
-        if self.said.changed {
-            self.weave();
-        }
-        if self.said.changed || !self.held.is_empty() {
-            self.settle_held();
-        }
-        if self.run.as_ref().is_some_and(|run| !run.is_empty()) {
-            if !self.held.is_empty() {
-                self.weave();
-                self.settle_held();
-            }
-            self.settle_run();
-        }
-    }
-
-    /// What is like the last frame follows what is held.
-    fn weave(&mut self) {
-        let Some(run) = &mut self.run else { return };
-        while let Some(frame) = run.next_frame(self.framing) {
-            self.held.push(frame);
-        }
-    }
-
-    fn settle_run(&mut self) {
-        let Self { run: Some(run), said, .. } = self else { return };
-        while let Some(raw) = run.next(said) {
-            self.spoke = true;
-            came(&mut self.out, raw);
-        }
-        self.held.release();
-        if self.said.has_long() {
-            self.forget();
-        }
-    }
-
-    fn settle_held(&mut self) {
-        loop {
-            let Self { held, said, format, end_held, .. } = self;
-            let may_end = |frame: &Frame| !(*end_held && frame.closes);
-            let ready = |frame: &Frame| may_end(frame) && frame.is_ready(said) && format.is_ready(frame, said);
-            let Some(frame) = held.next(ready) else { break };
-            if self.said.changed && frame.ends(None) {
-                self.insert(Some(&frame));
-            }
-            self.spoke |= frame.speaks;
-            self.leave(frame);
-        }
-        if self.said.changed {
-            self.insert(None);
-        }
-        self.forget();
-    }
-
-    fn leave(&mut self, frame: Frame) {
-        match self.format.leave(&frame, &mut self.said) {
-            Leaving::AsCame => came(&mut self.out, frame.into_raw()),
-            Leaving::Made(bytes) => self.made(bytes),
-            Leaving::Dropped => {}
-        }
-    }
-
-    fn made(&mut self, bytes: Vec<u8>) {
-        match self.out.back_mut() {
-            Some(Out::Made(last)) => last.extend_from_slice(&bytes),
-            _ => self.out.push_back(Out::Made(bytes)),
-        }
-    }
-
-    /// Makes frames for insertions where none is left that could carry them.
-    /// `leaving`: the frame before which they are to stand.
-    fn insert(&mut self, leaving: Option<&Frame>) {
-        for id in (0..self.said.tracks.len()).map(TrackId) {
-            while let Some(offset) = self.said.loose(id) {
-                if !self.can_insert(id, offset, leaving) {
-                    break;
-                }
-                let made = self.format.insertion(&mut self.said, &Span { track: id, range: offset..offset });
-                if made.is_empty() {
-                    break;
-                }
-                self.spoke = true;
-                self.made(made);
-            }
-        }
-    }
-
-    /// Whether no frame is left that carries an insertion, and none that must stand before it.
-    fn can_insert(&self, id: TrackId, offset: usize, leaving: Option<&Frame>) -> bool {
-        let Some(track) = self.said.tracks.get(id.0) else { return false };
-        let lane = Lane::Track(track.choice, track.kind);
-        let next = leaving.into_iter().chain(self.held.iter()).find(|frame| frame.lane.crosses(lane));
-        let carries = |part: &Part| match part {
-            Part::Piece { span, .. } => span.track == id && span.range.end >= offset,
-            _ => false,
-        };
-        next.is_none_or(|frame| frame.ends(Some(track.choice)))
-            && !self.held.iter().any(|frame| frame.parts.iter().any(carries))
-    }
-
-    fn forget(&mut self) {
-        for id in (0..self.said.tracks.len()).map(TrackId) {
-            if !self.said.is_long(id) {
-                continue;
-            }
-            let of_run = self.run.as_ref().and_then(Run::start).filter(|(track, _)| *track == id);
-            let start = self.held.iter().flat_map(|frame| &frame.parts).find_map(|part| match part {
-                Part::Piece { span, .. } | Part::Text(span) | Part::Copy { span, .. } | Part::Echo { span, .. }
-                    if span.track == id =>
-                {
-                    Some(span.range.start)
-                }
-                _ => None,
-            });
-            self.said.forget(id, start.or(of_run.map(|(_, start)| start)).unwrap_or(usize::MAX));
-        }
-    }
-}
-
-/// A frame leaves as it came, with those before it where it stands right behind them.
-fn came(out: &mut VecDeque<Out>, raw: Raw) {
-    let joined = match out.back_mut() {
-        Some(Out::Came(last)) => last.join(&raw),
-        _ => false,
-    };
-    if !joined {
-        out.push_back(Out::Came(raw));
     }
 }

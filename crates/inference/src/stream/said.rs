@@ -12,8 +12,8 @@ use crate::error::Unheld;
 use crate::refusal::HookNote;
 use crate::rewrite::object_of;
 
-/// How much text before `allowed` stays for those who look back.
-const LOOK_BACK: usize = 4 << 10;
+/// How many bytes of a [`Track`] stay before what may leave, for those who look back.
+pub const LOOK_BACK: usize = 4 << 10;
 /// How much more than that there must be before it is dropped.
 const SLACK: usize = 64 << 10;
 
