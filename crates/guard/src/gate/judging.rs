@@ -118,7 +118,7 @@ impl Gate {
     fn segment(&mut self, id: TrackId, show: Show) -> Option<Judging> {
         let track = self.relay.tracks().get(id.0)?;
         let passage = self.passages.get_mut(id.0)?;
-        let left = passage.tail().to_owned();
+        let left = passage.tail(track).to_owned();
         let came = came_before(track, show.range.start);
         let before = (!left.is_empty()).then(|| Arc::new(Before { left: (&*left).into(), came: came.into() }));
         let text: Arc<str> = [&*left, track.part(show.range.clone())?].concat().into();

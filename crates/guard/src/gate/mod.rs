@@ -11,9 +11,11 @@
 //! - `restoring`: values in the place of placeholders, the last stage.
 //! - `calls`: tool calls, held until they are judged as wholes.
 //! - `judging`: the dispatch that runs, and what comes of it.
+//! - `ending`: how an answer ends that cannot go on.
 
 mod calls;
 mod change;
+mod ending;
 mod judging;
 mod passage;
 mod policy;
@@ -28,12 +30,11 @@ use std::task::{Context, Poll, ready};
 use bytes::Bytes;
 use gatehook_engine::events::Event;
 use gatehook_engine::{Held, Scan};
-use gatehook_inference::{Block, Ending, ErrorKind, Fault, HookNote, Path, Phase, Relay, Route, TrackId, TrackKind};
+use gatehook_inference::{Ending, ErrorKind, Path, Relay, Route, TrackId, TrackKind};
 use tokio::time::{Sleep, sleep_until};
 
 use crate::call::OwnedCall;
 use crate::guard::{Admitted, Guard};
-use crate::heed::unheld;
 use crate::placeholders::Placeholders;
 use crate::refusal::Refusal;
 use calls::CallsPassage;
@@ -409,9 +410,17 @@ impl Gate {
 
     /// Takes in what has come, and lets go what no hook need judge.
     fn feed(&mut self) {
+        let grown = self.relay.grown().filter(|_| self.idle);
+        let passage = grown.and_then(|id| Some((id, self.passages.get_mut(id.0)?)));
+        if !passage.is_some_and(|(id, passage)| passage.glide(&mut self.relay, id)) {
+            self.feed_all();
+        }
+    }
+
+    fn feed_all(&mut self) {
         let at_end = self.at_end();
         if at_end && let Err(no) = self.calls.remove_torn(&mut self.relay) {
-            return self.refuse(unheld(Phase::PostInference, &self.call.as_call(), &no.reason));
+            return self.cannot(&no);
         }
         if self.passages.len() < self.relay.tracks().len() {
             self.admit_tracks();
@@ -428,13 +437,13 @@ impl Gate {
         self.idle =
             !at_end && self.judging.is_none() && relay.calls().is_empty() && passages.iter().all(Passage::is_at_rest);
         if let Err(no) = done {
-            self.refuse(unheld(Phase::PostInference, &self.call.as_call(), &no.reason));
+            self.cannot(&no);
         } else if self.passages.iter().any(|passage| passage.too_long) {
-            tracing::warn!(id = &*self.call.request_id, "what hooks may find in an answer has no end");
-            self.refuse(Refusal::new(ErrorKind::HookUnavailable).saying("A text of the answer cannot be judged."));
+            self.endless();
         }
     }
 
+    #[cold]
     fn admit_tracks(&mut self) {
         let Self { relay, passages, policy, guard, admitted, call, .. } = self;
         for track in relay.tracks().iter().skip(passages.len()) {
@@ -445,39 +454,6 @@ impl Gate {
             let scans = scans_of(guard, admitted, policy, track.kind);
             passages.push(Passage::new(track.kind, policy, scans, keep, placeholders));
         }
-    }
-
-    fn fault(&mut self, fault: &Fault) {
-        tracing::warn!(id = &*self.call.request_id, %fault, "a stream cannot be shown to hooks");
-        let text = match fault {
-            Fault::Cut => "The inference server's answer broke off.",
-            _ => "The inference server's answer cannot be shown to a policy hook.",
-        };
-        self.refuse(Refusal::new(ErrorKind::BadUpstream).saying(text));
-    }
-
-    fn too_large(&mut self) {
-        let limit = self.settings.limit;
-        let text = format!("The inference server's answer is longer than the {limit} bytes that a hook can be shown.");
-        self.refuse(Refusal::new(ErrorKind::BadUpstream).saying(text));
-    }
-
-    /// Ends the answer: plainly as long as nothing has left, by its protocol after that.
-    fn refuse(&mut self, refusal: Refusal) {
-        (self.judging, self.clock) = (None, None);
-        if self.committed {
-            let text = if refusal.message.is_empty() { refusal.kind.sentence() } else { &refusal.message };
-            let bytes = match &refusal.hook {
-                Some(note) => {
-                    let permission = note.permission.clone().or_else(|| refusal.kind.permission().map(str::to_owned));
-                    let hook = HookNote { permission, ..(**note).clone() };
-                    self.relay.block(&Block { message: text, hook: &hook, ending: self.settings.ending })
-                }
-                None => self.relay.fail(refusal.kind, text, &self.call.request_id),
-            };
-            self.last = Some(bytes).filter(|bytes| !bytes.is_empty());
-        }
-        self.outcome = Some(refusal);
     }
 }
 

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use gatehook_engine::events::{Segment, SegmentKind};
 use gatehook_engine::{Held, Scan};
-use gatehook_inference::{Relay, Track, TrackId, TrackKind, Unheld};
+use gatehook_inference::{LOOK_BACK, Relay, Track, TrackId, TrackKind, Unheld};
 use gatehook_scan::{CONTEXT, context};
 use tokio::time::Instant;
 
@@ -47,8 +47,8 @@ pub(super) struct Passage {
     since: Option<Instant>,
     /// Segments that were shown.
     segments: u32,
-    /// The end of what was let go.
-    tail: String,
+    /// The end of what was let go, where the track does not have it: it was changed, or is longer than what stays.
+    tail: Option<String>,
     overlap: usize,
     /// All that was let go, where somebody wants to see it.
     said: Option<String>,
@@ -93,7 +93,7 @@ impl Passage {
             cleared: 0,
             since: None,
             segments: 0,
-            tail: String::new(),
+            tail: (2 * policy.overlap > LOOK_BACK).then(String::new),
             overlap: policy.overlap,
             said: keep.then(String::new),
             restoring: (!placeholders.is_empty()).then(|| Restoring::new(placeholders)),
@@ -113,7 +113,7 @@ impl Passage {
                 self.since.get_or_insert_with(Instant::now);
             }
             if resumes && !self.scans.is_empty() {
-                self.scans = Scans::new(again(), self.fed, before(track, self.fed));
+                self.scan_again(track, again());
             }
             self.scan(track.since(self.fed), total, false);
             (self.fed, self.ended, self.rested, self.waits) = (total, false, false, None);
@@ -125,6 +125,37 @@ impl Passage {
             self.rested = true;
         }
         self.ended = ended;
+    }
+
+    /// [`Passage::feed`] and [`Passage::go_on`] for a text of which no more is to be known than what its scans say, as
+    /// nearly all of most streams is. Says whether that was all: otherwise it has been scanned, and no more.
+    pub(super) fn glide(&mut self, relay: &mut Relay, id: TrackId) -> bool {
+        let Some(track) = relay.tracks().get(id.0).filter(|track| !track.ended) else { return false };
+        if self.held != Held::Scan || self.rested || self.keeps_text() {
+            return false;
+        }
+        let total = track.len_total();
+        if total == self.fed {
+            return false;
+        }
+        self.scan(track.since(self.fed), total, false);
+        (self.fed, self.ended, self.waits) = (total, false, None);
+        if !self.passes() || self.too_long {
+            return false;
+        }
+        self.cleared = self.settled;
+        relay.allow(id, self.cleared);
+        true
+    }
+
+    /// Whether what is let go is needed as text.
+    fn keeps_text(&self) -> bool {
+        self.said.is_some() || self.tail.is_some() || self.restoring.is_some()
+    }
+
+    #[cold]
+    fn scan_again(&mut self, track: &Track, scans: Vec<Box<dyn Scan>>) {
+        self.scans = Scans::new(scans, self.fed, before(track, self.fed));
     }
 
     fn scan(&mut self, more: &str, total: usize, ended: bool) {
@@ -196,11 +227,13 @@ impl Passage {
 
     /// Lets go everything before `upto` as it is.
     fn pass(&mut self, relay: &mut Relay, id: TrackId, upto: usize) -> Result<(), Unheld> {
-        let start = self.cleared;
-        let Some(text) = relay.tracks().get(id.0).and_then(|track| track.part(start..upto)) else {
-            return Err(gone());
-        };
-        self.keeps(start, text, 0..text.len());
+        if self.keeps_text() {
+            let start = self.cleared;
+            let Some(text) = relay.tracks().get(id.0).and_then(|track| track.part(start..upto)) else {
+                return Err(gone());
+            };
+            self.keeps(start, text, 0..text.len());
+        }
         self.cleared = upto;
         self.let_go(relay, id)
     }
@@ -218,12 +251,16 @@ impl Passage {
 
     /// The text that has left before a segment, as hooks are shown it: no more than scanning takes, or the overlap of a
     /// window.
-    pub(super) fn tail(&self) -> &str {
+    pub(super) fn tail<'t>(&'t self, track: &'t Track) -> &'t str {
+        let tail = match &self.tail {
+            Some(tail) => tail,
+            None => end_before(track, self.cleared, 2 * self.overlap),
+        };
         if self.held == Held::Scan {
-            return context(&self.tail);
+            return context(tail);
         }
-        let start = self.tail.len().saturating_sub(self.overlap);
-        self.tail.get(self.tail.ceil_char_boundary(start)..).unwrap_or_default()
+        let start = tail.len().saturating_sub(self.overlap);
+        tail.get(tail.ceil_char_boundary(start)..).unwrap_or_default()
     }
 
     /// The next segment's name.
@@ -253,9 +290,13 @@ impl Passage {
         change: Option<Change>,
         holdback: usize,
     ) -> Result<(), Unheld> {
-        let Some(text) = relay.tracks().get(id.0).and_then(|track| track.part(range.clone())) else {
+        let Some((track, text)) = relay.tracks().get(id.0).and_then(|track| Some((track, track.part(range.clone())?)))
+        else {
             return Err(gone());
         };
+        if change.is_some() && self.tail.is_none() {
+            self.tail = Some(end_before(track, range.start, 2 * self.overlap).to_owned());
+        }
         let upto = free_until(text, holdback, change.as_ref());
         let change = change.filter(|change| change.range.end <= upto);
         let (before, after) = match &change {
@@ -291,10 +332,10 @@ impl Passage {
         if let Some(said) = &mut self.said {
             said.push_str(text);
         }
-        self.tail
-            .push_str(text.get(text.ceil_char_boundary(text.len().saturating_sub(self.overlap))..).unwrap_or(text));
-        if self.tail.len() > 2 * self.overlap {
-            self.tail.drain(..self.tail.ceil_char_boundary(self.tail.len() - self.overlap));
+        let Some(tail) = &mut self.tail else { return };
+        tail.push_str(text.get(text.ceil_char_boundary(text.len().saturating_sub(self.overlap))..).unwrap_or(text));
+        if tail.len() > 2 * self.overlap {
+            tail.drain(..tail.ceil_char_boundary(tail.len() - self.overlap));
         }
     }
 

@@ -31,6 +31,13 @@ pub(super) struct Told {
     pub(super) too_long: bool,
 }
 
+impl Following {
+    #[cold]
+    fn finds(&mut self, upto: usize) {
+        self.found.push(self.upto.min(upto)..upto);
+    }
+}
+
 impl Scans {
     /// For a text that begins behind `before`, which came before `start`.
     pub(super) fn new(scans: Vec<Box<dyn Scan>>, start: usize, before: &str) -> Self {
@@ -54,7 +61,7 @@ impl Scans {
             let said = following.scan.push(more, ended);
             let upto = self.start + said.upto.saturating_sub(self.context);
             if !said.clean {
-                following.found.push(following.upto.min(upto)..upto);
+                following.finds(upto);
                 told.found = told.found.max(upto);
             }
             following.upto = upto;
@@ -66,12 +73,17 @@ impl Scans {
             (told.found, told.settled) = (total, total);
         }
         if self.each.iter().any(|following| !following.found.is_empty()) {
-            told.settled = self.uncut(told.settled);
-            for following in &mut self.each {
-                following.found.retain(|found| found.end > told.settled);
-            }
+            told.settled = self.forget(told.settled);
         }
         told
+    }
+
+    /// Forgets what was found before the place up to `at` where no match is cut; gives that place.
+    #[cold]
+    fn forget(&mut self, at: usize) -> usize {
+        let settled = self.uncut(at);
+        self.each.iter_mut().for_each(|following| following.found.retain(|found| found.end > settled));
+        settled
     }
 
     /// Whether any of them waits for more of what it has not settled of a text, which ends in `held`; `delays`: what follows
