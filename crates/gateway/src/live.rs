@@ -170,6 +170,7 @@ impl Live {
     }
 
     /// A failure, or a refusal, ends the upstream's work. While nothing has left it is an answer of its own.
+    #[inline(never)]
     fn heed(&mut self, gone_on: Result<(), Refusal>) -> Result<(), Refusal> {
         let Stream { gate, source, shared, limits, held, .. } = &mut self.stream;
         let held = held.set(gate.held(), limits.bodies_in_flight);
